@@ -1,0 +1,178 @@
+package selvage
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/selvagehq/selvage/state"
+)
+
+// Change is one entry of a thread's log: the header that proves it, and the
+// body as it was received. Encode it with HTML escaping off, or the body's
+// bytes change and [Change.Verify] fails at the other end.
+type Change struct {
+	ThreadID    ThreadID  `json:"thread_id"`
+	Version     Version   `json:"version"`
+	ID          string    `json:"id"`
+	RunID       RunID     `json:"run_id,omitempty"`
+	ParentRunID RunID     `json:"parent_run_id,omitempty"`
+	Reason      Reason    `json:"reason"`
+	At          time.Time `json:"at"`
+	FirstSeq    int64     `json:"first_seq"` // the seq of the first message it added, or of the next one if it added none
+	Added       int       `json:"added"`     // how many messages it added
+	// Dropped are the indexes of submitted messages that were already there.
+	Dropped []int `json:"dropped,omitempty"`
+	Content Hash  `json:"content"` // see [Body.Content]
+	Prev    Hash  `json:"prev"`    // the hash of the change before it
+	Hash    Hash  `json:"hash"`    // see [ChainHash]
+
+	Salt     []byte            `json:"salt"`
+	Messages []json.RawMessage `json:"messages,omitempty"` // as submitted
+	Rest     json.RawMessage   `json:"rest"`
+}
+
+// LastSeq is the seq of the last message the change added, and FirstSeq-1 if
+// it added none.
+func (c *Change) LastSeq() int64 { return c.FirstSeq + int64(c.Added) - 1 }
+
+// body returns the change's body, or an error matching [ErrCorrupt].
+func (c *Change) body() (*Body, error) {
+	b := &Body{Messages: c.Messages, Rest: c.Rest}
+	if copy(b.Salt[:], c.Salt) != SaltSize {
+		return nil, c.corrupt("its salt has %d bytes instead of %d", len(c.Salt), SaltSize)
+	}
+	return b, nil
+}
+
+// VerifyContent proves that the body is the one that was appended. The error
+// matches [ErrCorrupt].
+func (c *Change) VerifyContent() error {
+	b, err := c.body()
+	if err != nil {
+		return err
+	}
+	if b.Content(c.ID, c.RunID, c.ParentRunID, c.Reason) != c.Content {
+		return c.corrupt("its content does not match its digest")
+	}
+	return nil
+}
+
+// Verify proves that the change is the one that was appended after prev: its
+// body matches its digest, and its hash follows from the header. The error
+// matches [ErrCorrupt] and names the version.
+func (c *Change) Verify(prev Hash) error {
+	if err := c.VerifyContent(); err != nil {
+		return err
+	}
+	if c.Prev != prev {
+		return c.corrupt("it does not follow the change before it")
+	}
+	if ChainHash(prev, c.Version, c.FirstSeq, c.At, c.Content) != c.Hash {
+		return c.corrupt("its header does not match its hash")
+	}
+	return nil
+}
+
+func (c *Change) corrupt(format string, args ...any) error {
+	return fmt.Errorf("thread %q version %d: %s: %w", c.ThreadID, c.Version, fmt.Sprintf(format, args...), ErrCorrupt)
+}
+
+// Set decodes the change set as it was submitted, with its id and reason. The
+// error matches [ErrCorrupt].
+func (c *Change) Set() (ChangeSet, error) {
+	set, err := c.restSet()
+	if err != nil {
+		return ChangeSet{}, err
+	}
+	if len(c.Messages) > 0 {
+		set.Messages = make([]Message, len(c.Messages))
+	}
+	for i := range c.Messages {
+		if set.Messages[i], err = c.message(i); err != nil {
+			return ChangeSet{}, err
+		}
+	}
+	return set, nil
+}
+
+func (c *Change) restSet() (ChangeSet, error) {
+	var r rest
+	if err := json.Unmarshal(c.Rest, &r); err != nil {
+		return ChangeSet{}, c.corrupt("its body cannot be read: %v", err)
+	}
+	set := ChangeSet{ID: c.ID, RunID: c.RunID, ParentRunID: c.ParentRunID, Reason: c.Reason,
+		Runs: r.Runs, Patches: r.Patches, Calls: r.Calls, Rewind: r.Rewind, Events: r.Events,
+		Outbox: r.Outbox, Dispatches: r.Dispatches, Thread: r.Thread}
+	if r.Snapshot != nil {
+		doc, err := state.Parse(r.Snapshot)
+		if err != nil {
+			return ChangeSet{}, c.corrupt("its snapshot cannot be read: %v", err)
+		}
+		set.Snapshot = &doc
+	}
+	return set, nil
+}
+
+func (c *Change) message(i int) (m Message, err error) {
+	if err := json.Unmarshal(c.Messages[i], &m); err != nil {
+		return m, c.corrupt("message %d cannot be read: %v", i, err)
+	}
+	return m, nil
+}
+
+// AddedMessages decodes the messages the change added to the log, with their
+// seq, id and time. The error matches [ErrCorrupt].
+func (c *Change) AddedMessages() ([]Message, error) {
+	added := make([]Message, 0, c.Added)
+	dropped := c.Dropped
+	for i := range c.Messages {
+		if len(dropped) > 0 && dropped[0] == i {
+			dropped = dropped[1:]
+			continue
+		}
+		m, err := c.message(i)
+		if err != nil {
+			return nil, err
+		}
+		m.Seq, m.CreatedAt = c.FirstSeq+int64(len(added)), c.At
+		if m.RunID == "" {
+			m.RunID = c.RunID
+		}
+		if m.ID == "" {
+			m.ID = MessageID(c.ID, i, c.At)
+		}
+		added = append(added, m)
+	}
+	if len(added) != c.Added {
+		return nil, c.corrupt("it holds %d new messages instead of %d", len(added), c.Added)
+	}
+	return added, nil
+}
+
+// ApplyState returns the state document after the change. The error matches
+// [ErrCorrupt]: what was appended applied when it was.
+func (c *Change) ApplyState(doc state.Document) (state.Document, error) {
+	if len(c.Rest) <= len("{}") {
+		return doc, nil
+	}
+	var r struct {
+		Patches  []StatePatch    `json:"patches"`
+		Snapshot json.RawMessage `json:"snapshot"`
+	}
+	if err := json.Unmarshal(c.Rest, &r); err != nil {
+		return doc, c.corrupt("its body cannot be read: %v", err)
+	}
+	var err error
+	if r.Snapshot != nil {
+		if doc, err = state.Parse(r.Snapshot); err != nil {
+			return doc, c.corrupt("its snapshot cannot be read: %v", err)
+		}
+	}
+	for _, p := range r.Patches {
+		if doc, err = p.Ops.Apply(doc); err != nil {
+			return doc, c.corrupt("its patch does not apply: %v", err)
+		}
+	}
+	return doc, nil
+}

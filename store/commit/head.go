@@ -1,0 +1,72 @@
+// Package commit works out what one change set does to one thread. It is the
+// part of a store that must be the same everywhere: the order of the checks,
+// the rules of runs and calls, deduplication, the hash chain. It reads through
+// a [Reader] and writes nothing; a store turns the [Plan] into rows.
+//
+// Store authors need it; users of a store do not.
+package commit
+
+import (
+	"slices"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+// Head is what a store keeps at hand about a thread in order to judge the next
+// change set. The zero Head is a thread that does not exist.
+type Head struct {
+	Thread  selvage.Thread // Version 0: does not exist
+	Deleted bool           // Version is the tombstone's
+	Hash    selvage.Hash   // of the last change
+	NextSeq int64          // of the next message; 0 counts as 1
+	Epoch   int64          // of the last lease
+	OpenRun *selvage.Run
+	// OpenCalls are the journalled calls in no terminal status, oldest first.
+	OpenCalls []selvage.Call
+}
+
+// Exists reports whether the thread can be read.
+func (h *Head) Exists() bool { return h.Thread.Version > 0 && !h.Deleted }
+
+func (h *Head) nextSeq() int64 { return max(h.NextSeq, 1) }
+
+// openCall returns the index of an open call, or -1.
+func (h *Head) openCall(id string) int {
+	return slices.IndexFunc(h.OpenCalls, func(c selvage.Call) bool { return c.ID == id })
+}
+
+// Reader looks up what a judgement needs beyond the head, at the head's
+// version and in the transaction that will write the plan. Each method is
+// called only when the change set makes it matter.
+type Reader interface {
+	// State returns the state document at the head.
+	State() (state.Document, error)
+	// KnownMessages reports for each id whether a visible message bears it. A
+	// store whose unique index will tell may answer that none does, and judge
+	// again with the truth if the index objects.
+	KnownMessages(ids []string) ([]bool, error)
+	// Run returns a run of the tenant, or nil.
+	Run(id selvage.RunID) (*selvage.Run, error)
+	// Call returns a journalled call of the thread, or nil.
+	Call(id string) (*selvage.Call, error)
+	// Parent returns the parent of another thread of the tenant, and whether
+	// that thread exists.
+	Parent(id selvage.ThreadID) (parent selvage.ThreadID, exists bool, err error)
+}
+
+// Plan is what an accepted change set writes, all of it or nothing.
+type Plan struct {
+	Next    Head           // the head after the change
+	Change  selvage.Change // the row of the log
+	Receipt selvage.Receipt
+	// MessageIDs are the ids of the messages added, in seq order.
+	MessageIDs []string
+	// Runs are the rows of the runs the set created or moved on, as they now
+	// stand; the open one also stands in Next.
+	Runs []selvage.Run
+	// Calls are the rows of the calls the set journalled.
+	Calls []selvage.Call
+	// State is the document after the change; nil if the set leaves it alone.
+	State *state.Document
+}

@@ -1,0 +1,205 @@
+package commit
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/selvagehq/selvage"
+)
+
+// checkID adds the rule that the root cannot check: ids are in Unicode
+// normal form C, so that two that look alike are alike.
+func checkID(kind, id string) error {
+	if err := selvage.CheckID(kind, id); err != nil {
+		return err
+	}
+	if !norm.NFC.IsNormalString(id) {
+		return &selvage.InvalidError{Field: kind, Reason: fmt.Sprintf("%q is not in Unicode normal form C; write it as %q", id, norm.NFC.String(id))}
+	}
+	return nil
+}
+
+func invalid(field, format string, args ...any) error {
+	return &selvage.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// checkShape checks what can be checked without the thread.
+func checkShape(set *selvage.ChangeSet) error {
+	if err := selvage.CheckReason(set.Reason); err != nil {
+		return err
+	}
+	if set.Snapshot != nil && len(set.Patches) > 0 {
+		return invalid("snapshot", "a change set carries a snapshot or patches, not both: the snapshot would already hold them")
+	}
+	if set.Rewind != nil || len(set.Outbox) > 0 || len(set.Dispatches) > 0 {
+		return fmt.Errorf("rewind, outbox and dispatches are not offered by this store yet: %w", selvage.ErrUnsupported)
+	}
+	for _, id := range []struct{ kind, id string }{{"run", string(set.RunID)}, {"parent run", string(set.ParentRunID)}} {
+		if id.id == "" {
+			continue
+		}
+		if err := checkID(id.kind, id.id); err != nil {
+			return err
+		}
+	}
+	for i := range set.Messages {
+		if err := checkMessage(fmt.Sprintf("messages[%d]", i), &set.Messages[i]); err != nil {
+			return err
+		}
+	}
+	for i := range set.Runs {
+		if err := checkRun(fmt.Sprintf("runs[%d]", i), &set.Runs[i]); err != nil {
+			return err
+		}
+	}
+	for i := range set.Calls {
+		if err := checkID(fmt.Sprintf("calls[%d].call_id", i), set.Calls[i].CallID); err != nil {
+			return err
+		}
+	}
+	for i, e := range set.Events {
+		if e.Kind == "" {
+			return invalid(fmt.Sprintf("events[%d].kind", i), "an event needs a kind")
+		}
+	}
+	return checkThreadUpdate(set.Thread)
+}
+
+func checkMessage(field string, m *selvage.Message) error {
+	if m.ID != "" {
+		if err := checkID(field+".id", m.ID); err != nil {
+			return err
+		}
+	}
+	if m.RunID != "" {
+		if err := checkID(field+".run_id", string(m.RunID)); err != nil {
+			return err
+		}
+	}
+	switch m.Role {
+	case selvage.RoleSystem, selvage.RoleUser, selvage.RoleAssistant, selvage.RoleTool:
+	default:
+		return invalid(field+".role", "%q is not a role; use system, user, assistant or tool", m.Role)
+	}
+	switch m.Visibility {
+	case "", selvage.VisibleAll, selvage.VisibleInternal:
+	default:
+		return invalid(field+".visibility", "%q is not a visibility; use all or internal", m.Visibility)
+	}
+	if m.Step < 0 {
+		return invalid(field+".step", "a step may not be negative")
+	}
+	if len(m.Metadata) > selvage.MaxMetadataKeys {
+		return invalid(field+".metadata", "a message has at most %d metadata keys, this one has %d", selvage.MaxMetadataKeys, len(m.Metadata))
+	}
+	if err := checkToolFields(field, m); err != nil {
+		return err
+	}
+	for i := range m.Content {
+		if err := checkPart(fmt.Sprintf("%s.content[%d]", field, i), &m.Content[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkToolFields(field string, m *selvage.Message) error {
+	switch {
+	case m.Role == selvage.RoleTool && m.ToolCallID == "":
+		return invalid(field+".tool_call_id", "a tool message names the call it answers")
+	case m.Role != selvage.RoleTool && m.ToolCallID != "":
+		return invalid(field+".tool_call_id", "only a tool message answers a call, this one is from %s", m.Role)
+	case m.Role != selvage.RoleAssistant && len(m.ToolCalls) > 0:
+		return invalid(field+".tool_calls", "only an assistant message calls tools, this one is from %s", m.Role)
+	}
+	if m.ToolCallID != "" {
+		if err := checkID(field+".tool_call_id", m.ToolCallID); err != nil {
+			return err
+		}
+	}
+	seen := make(map[string]bool, len(m.ToolCalls))
+	for i, c := range m.ToolCalls {
+		at := fmt.Sprintf("%s.tool_calls[%d]", field, i)
+		if err := checkID(at+".id", c.ID); err != nil {
+			return err
+		}
+		if c.Name == "" {
+			return invalid(at+".name", "a tool call names its tool")
+		}
+		if seen[c.ID] {
+			return invalid(at+".id", "%q is already the id of another call of this message", c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
+func checkPart(field string, p *selvage.Part) error {
+	if !utf8.ValidString(p.Text) {
+		return invalid(field+".text", "text is UTF-8, and this is not")
+	}
+	switch p.Type {
+	case selvage.PartText, selvage.PartReasoning:
+	case selvage.PartImage, selvage.PartFile:
+		if (len(p.Data) == 0) == (p.Blob == "") {
+			return invalid(field, "an %s part has either data or a blob", p.Type)
+		}
+	case selvage.PartData:
+		if len(p.Value) == 0 {
+			return invalid(field+".value", "a data part has a value")
+		}
+	default:
+		return invalid(field+".type", "%q is not a kind of content; use text, image, file, reasoning or data", p.Type)
+	}
+	return nil
+}
+
+func checkRun(field string, u *selvage.RunUpdate) error {
+	if err := checkID(field+".id", string(u.ID)); err != nil {
+		return err
+	}
+	switch u.Status {
+	case selvage.RunCreated, selvage.RunRunning, selvage.RunWaiting, selvage.RunDone:
+	default:
+		return invalid(field+".status", "%q is not a run status; use created, running, waiting or done", u.Status)
+	}
+	if (u.Status == selvage.RunDone) != (u.Outcome != nil) {
+		return invalid(field+".outcome", "a run has an outcome exactly when it is done")
+	}
+	if (u.Status == selvage.RunWaiting) != (u.Waiting != nil) {
+		return invalid(field+".waiting", "a run says what it waits for exactly when it is waiting")
+	}
+	if u.Outcome != nil {
+		switch u.Outcome.Kind {
+		case selvage.OutcomeCompleted, selvage.OutcomeFailed, selvage.OutcomeCancelled, selvage.OutcomeStopped:
+		default:
+			return invalid(field+".outcome.kind", "%q is not an outcome; use completed, failed, cancelled or stopped", u.Outcome.Kind)
+		}
+	}
+	return nil
+}
+
+func checkThreadUpdate(u *selvage.ThreadUpdate) error {
+	if u == nil {
+		return nil
+	}
+	if u.ParentID != nil && *u.ParentID != "" {
+		if err := checkID("thread.parent_id", string(*u.ParentID)); err != nil {
+			return err
+		}
+	}
+	if u.UserID != nil && *u.UserID != "" {
+		if err := checkID("thread.user_id", *u.UserID); err != nil {
+			return err
+		}
+	}
+	if u.Title != nil && (len(*u.Title) > selvage.MaxTitleBytes || !utf8.ValidString(*u.Title)) {
+		return invalid("thread.title", "a title is UTF-8 of at most %d bytes", selvage.MaxTitleBytes)
+	}
+	if len(u.Metadata) > selvage.MaxMetadataKeys {
+		return invalid("thread.metadata", "a thread has at most %d metadata keys", selvage.MaxMetadataKeys)
+	}
+	return nil
+}
