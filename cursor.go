@@ -37,7 +37,7 @@ func (k *CursorKey) Seal(shape, place any) (Cursor, error) {
 // Any other cursor matches [ErrInvalid].
 func (k *CursorKey) Open(c Cursor, shape, place any) error {
 	refuse := &InvalidError{Field: "cursor", Reason: "this cursor does not belong to this query; start again without one"}
-	raw, err := base64.RawURLEncoding.DecodeString(string(c))
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(string(c))
 	if err != nil || len(raw) < cursorMAC {
 		return refuse
 	}

@@ -210,4 +210,3 @@ func (u *RunUpdate) refuse(from RunStatus) error {
 	}
 	return &InvalidError{Field: "runs", Reason: reason}
 }
-
