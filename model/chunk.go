@@ -1,0 +1,36 @@
+package model
+
+import "github.com/selvagehq/selvage"
+
+// Chunk is one piece of an answer. Exactly one field is set.
+type Chunk struct {
+	// Text continues the text of the answer.
+	Text string
+
+	// Reasoning continues what the model shows of its thinking.
+	Reasoning string
+
+	// ToolCall is one complete call. Its id is unique in the answer and differs
+	// from every call id among the request's messages, and satisfies
+	// [selvage.CheckID]. Its arguments are valid JSON: when the model wrote
+	// something else, they are a JSON string that holds what it wrote, so
+	// that the call can be stored, refused by the tool's schema and corrected.
+	ToolCall *selvage.ToolCall
+
+	// Usage is what the answer has cost so far. A later one replaces it.
+	Usage *selvage.Usage
+
+	// Finish says that the answer is complete, and why it ended.
+	Finish Finish
+}
+
+// Finish is why an answer ended.
+type Finish string
+
+// The finish reasons.
+const (
+	FinishStop          Finish = "stop"           // the model had said what it wanted
+	FinishToolCalls     Finish = "tool_calls"     // it waits for the results of its calls
+	FinishLength        Finish = "length"         // the token limit cut it off
+	FinishContentFilter Finish = "content_filter" // the provider withheld the rest
+)
