@@ -1,0 +1,112 @@
+package tool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime/debug"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/selvagehq/selvage"
+)
+
+// Bound is a tool that was found to be in order and is ready to be run. It is
+// safe for concurrent use.
+type Bound struct {
+	spec   selvage.ToolSpec
+	tool   Tool
+	schema *jsonschema.Schema
+}
+
+// namePattern is what every provider takes.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Bind checks a tool's declaration and prepares it to be run. The error
+// matches [selvage.ErrInvalid] and says what to change.
+func Bind(t Tool) (*Bound, error) {
+	b := &Bound{spec: t.Spec(), tool: t}
+	bad := func(format string, args ...any) error {
+		return &selvage.InvalidError{Field: fmt.Sprintf("tool %q", b.spec.Name), Reason: fmt.Sprintf(format, args...)}
+	}
+	if f, ok := t.(interface{ fault() error }); ok {
+		if err := f.fault(); err != nil {
+			return nil, bad("%v", err)
+		}
+	}
+	if !namePattern.MatchString(b.spec.Name) {
+		return nil, bad("a tool's name has 1 to 64 letters, digits, '_' or '-'")
+	}
+	switch {
+	case b.spec.Effect == "":
+		return nil, bad("declare its effect, what running it twice would do: none, idempotent or once")
+	case b.spec.Effect != selvage.EffectNone && b.spec.Effect != selvage.EffectIdempotent && b.spec.Effect != selvage.EffectOnce:
+		return nil, bad("%q is not an effect; use none, idempotent or once", b.spec.Effect)
+	case b.spec.Effect == selvage.EffectOnce && b.spec.OnUnknown == "":
+		return nil, bad("its effect is once, so say what becomes of a call whose outcome a crash left unknown; the choice is %q", selvage.OnUnknownFail)
+	case b.spec.OnUnknown != "" && b.spec.OnUnknown != selvage.OnUnknownFail:
+		return nil, bad("%q is not offered for calls of unknown outcome; the choice is %q", b.spec.OnUnknown, selvage.OnUnknownFail)
+	case b.spec.Timeout < 0:
+		return nil, bad("a timeout may not be negative")
+	}
+	var err error
+	if b.schema, err = compileSchema(b.spec.Parameters); err != nil {
+		return nil, bad("%v", err)
+	}
+	if b.schema != nil && b.schema.Types != nil && !slices.Contains(b.schema.Types.ToStrings(), "object") {
+		return nil, bad("its arguments are %s; a call's arguments are always an object, so take a struct or a map", b.schema.Types)
+	}
+	return b, nil
+}
+
+// Spec returns the tool's declaration.
+func (b *Bound) Spec() selvage.ToolSpec { return b.spec }
+
+// Check returns an [ArgumentsError] if the call's arguments do not satisfy the
+// schema of the tool.
+func (b *Bound) Check(c *Call) error {
+	if faults := checkArguments(b.schema, c.Arguments); len(faults) > 0 {
+		return &ArgumentsError{Tool: b.spec.Name, Faults: faults}
+	}
+	return nil
+}
+
+// Run runs a call that [Bound.Check] let pass. The result can always be given
+// to the model; the error says why it failed, if the tool did not just say so
+// itself: what the tool returned, [context.DeadlineExceeded] for its own
+// timeout, a [PanicError], or ctx's error if ctx ended the call.
+func (b *Bound) Run(ctx context.Context, c *Call) (result selvage.ToolResult, err error) {
+	outer := ctx
+	if b.spec.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.spec.Timeout)
+		defer cancel()
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Tool: b.spec.Name, Value: v, Stack: debug.Stack()}
+			result = Failed("%s crashed: %v", b.spec.Name, v)
+		}
+	}()
+	result, err = b.tool.Run(ctx, c)
+	switch {
+	case err == nil:
+		return result, nil
+	case outer.Err() != nil && errors.Is(err, outer.Err()):
+		return Failed("%s was interrupted", b.spec.Name), err
+	case ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
+		return Failed("%s took longer than %s and was stopped", b.spec.Name, b.spec.Timeout), err
+	}
+	return Failed("%v", err), err
+}
+
+// PanicError reports a tool that panicked.
+type PanicError struct {
+	Tool  string
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("tool %q panicked: %v", e.Tool, e.Value) }
