@@ -21,6 +21,10 @@ func checkID(kind, id string) error {
 	return nil
 }
 
+// CheckThreadID returns nil if id may name a thread, for a store's writes that
+// are no appends. The error matches [selvage.ErrInvalid].
+func CheckThreadID(id selvage.ThreadID) error { return checkID("thread", string(id)) }
+
 func invalid(field, format string, args ...any) error {
 	return &selvage.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
