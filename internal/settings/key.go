@@ -1,0 +1,176 @@
+package settings
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvagehq/selvage"
+)
+
+// Type says how the text of a value is read.
+type Type uint8
+
+// The types.
+const (
+	Text     Type = iota
+	Words         // a list of texts
+	Number        // a whole number, 0 or more
+	Dollars       // an amount such as 0.50
+	Duration      // such as 90s, 1h30m or 7d
+	Path          // of a file or folder; relative to the file that names it
+	Store         // a store: a path, a URL or @name
+)
+
+// Key is one thing that can be configured. A name segment "*" stands for any
+// name.
+type Key struct {
+	Name    string // dotted, "log.level"
+	Type    Type
+	Help    string
+	Default string
+	Env     []string // besides SELVAGE_NAME
+	Choices []string // the valid texts, if there are only some
+	Secret  bool     // never shown
+	// Reserved keys are read and checked, and nothing uses them yet.
+	Reserved bool
+	// grants reports whether this text gives power that an untrusted file may
+	// not give. Nil never does.
+	grants func(text string) bool
+	rank   int // place in the table
+}
+
+func always(string) bool { return true }
+
+// leaves reports whether a store named by a project's file is anywhere but in
+// the project's own directory.
+func leaves(store string) bool {
+	path := store
+	for _, scheme := range []string{"sqlite:", "file:"} {
+		path = strings.TrimPrefix(path, scheme)
+	}
+	switch {
+	case store == "memory:":
+		return false
+	case strings.Contains(path, ":"), strings.HasPrefix(path, "@"), strings.HasPrefix(path, "/"), strings.HasPrefix(path, "~"):
+		return true
+	default:
+		return slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+	}
+}
+
+// fromFile reports whether a text names a file to read it from.
+func fromFile(text string) bool { return strings.HasPrefix(text, "@") }
+
+// Keys returns every key, in the order people are shown them.
+func Keys() []Key {
+	keys := []Key{
+		{Name: "store", Type: Store, Help: "where threads are kept (default: selvage.db in the home)", grants: leaves},
+		{Name: "stores.*", Type: Store, Help: "stores with a name, used as @name", grants: always},
+		{Name: "model", Help: "PROVIDER/NAME for new threads"},
+		{Name: "system", Help: "system prompt for new threads: text, or @FILE", grants: fromFile},
+		{Name: "user", Help: "whom new threads belong to"},
+		{Name: "agent", Help: "agent that new runs are recorded under"},
+		{Name: "max_turns", Type: Number, Help: "model calls a run may make"},
+		{Name: "max_spend", Type: Dollars, Help: "dollars a run may spend"},
+		{Name: "max_duration", Type: Duration, Help: "how long a run may take"},
+		{Name: "wait", Type: Duration, Help: "how long to wait for an answer"},
+		{Name: "on_active", Default: "queue", Choices: []string{"queue", "reject", "interrupt", "steer"}, Help: "what to do about a busy thread"},
+		{Name: "memory_mode", Default: "persistent", Choices: []string{"persistent", "guest", "incognito"}, Help: "whether conversations are kept"},
+		{Name: "output", Default: "table", Choices: []string{"table", "json", "jsonl"}, Help: "how results are printed"},
+		{Name: "color", Default: "auto", Choices: []string{"auto", "always", "never"}, Help: "colour on a terminal"},
+		{Name: "log.level", Default: "warn", Choices: []string{"debug", "info", "warn", "error"}, Help: "least severe log record on stderr"},
+		{Name: "log.format", Default: "text", Choices: []string{"text", "json"}, Help: "form of log records"},
+		{Name: "tools.use", Type: Words, Help: "tools of new threads", grants: always},
+		{Name: "tools.append_file.root", Type: Path, Help: "folder append_file may write in (default: the working directory)", grants: always},
+		{Name: "tools.http_get.allow", Type: Words, Help: "hosts http_get may ask", Reserved: true, grants: always},
+		{Name: "tools.shell.allow", Type: Words, Help: "commands shell may run unasked", Reserved: true, grants: always},
+		{Name: "mcp.*.command", Type: Words, Help: "command that starts an MCP server", Reserved: true, grants: always},
+		{Name: "mcp.*.url", Help: "address of an MCP server", Reserved: true, grants: always},
+		{Name: "mcp.*.env.*", Help: "environment of an MCP server", Reserved: true, Secret: true, grants: always},
+	}
+	for _, p := range []struct{ name, model, base string }{
+		{"openai", "gpt-5-mini", ""},
+		{"anthropic", "claude-sonnet-4-5", ""},
+		{"gemini", "gemini-2.5-flash", "https://generativelanguage.googleapis.com/v1beta/openai/"},
+		{"ollama", "llama3.2", "http://127.0.0.1:11434/v1/"},
+	} {
+		at, env := "providers."+p.name, strings.ToUpper(p.name)
+		keys = append(keys,
+			Key{Name: at + ".model", Default: p.model, Help: "model when none is chosen"},
+			Key{Name: at + ".base_url", Default: p.base, Env: []string{env + "_BASE_URL"}, Help: "address of the service", grants: always},
+			Key{Name: at + ".api_key", Secret: true, Env: []string{env + "_API_KEY"}, Help: "credential", grants: always})
+	}
+	return append(keys,
+		Key{Name: "prices.*.input", Type: Dollars, Help: "dollars a million input tokens of PROVIDER/NAME", grants: always},
+		Key{Name: "prices.*.output", Type: Dollars, Help: "dollars a million output tokens of PROVIDER/NAME", grants: always})
+}
+
+// Variables names the environment variables of the key, the one that counts
+// first first. A key with a wildcard has none.
+func (k *Key) Variables() []string {
+	if strings.Contains(k.Name, "*") {
+		return nil
+	}
+	own := "SELVAGE_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+	return append([]string{own}, k.Env...)
+}
+
+// check reports what is wrong with text as a value of the key.
+func (k *Key) check(text string) error {
+	if len(k.Choices) > 0 && !slices.Contains(k.Choices, text) {
+		return fmt.Errorf("%q is not one of %s", text, strings.Join(k.Choices, ", "))
+	}
+	var err error
+	switch k.Type {
+	case Number:
+		_, err = ParseNumber(text)
+	case Dollars:
+		_, err = ParseDollars(text)
+	case Duration:
+		_, err = ParseDuration(text)
+	case Store, Path:
+		if text == "" {
+			err = fmt.Errorf("it may not be empty")
+		}
+	}
+	return err
+}
+
+// ParseNumber reads a whole number from 0 on.
+func ParseNumber(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%q is not a whole number from 0 on", text)
+	}
+	return n, nil
+}
+
+// ParseDollars reads an amount of dollars from 0 on.
+func ParseDollars(text string) (selvage.Money, error) {
+	m, err := selvage.ParseMoney(text)
+	if err != nil || m < 0 {
+		return 0, fmt.Errorf("%q is not an amount of dollars such as 0.50", text)
+	}
+	return m, nil
+}
+
+// ParseDuration reads a duration as Go writes it, or a number of days: 90s,
+// 1h30m, 7d. It is above zero.
+func ParseDuration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * 24 * time.Hour
+		if n > 36500 {
+			err = strconv.ErrRange
+		}
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a duration such as 90s, 1h30m or 7d", text)
+	}
+	return d, nil
+}
