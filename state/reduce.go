@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 )
 
@@ -162,7 +163,7 @@ func union(current Value, ok bool, delta Value) (Value, error) {
 	if err := want(KindArray, ErrTypeMismatch, current, ok, delta); err != nil {
 		return Value{}, err
 	}
-	seen := make(elementSet)
+	seen := elementSet{seed: maphash.MakeSeed(), values: make(map[uint64][]Value)}
 	for item := range current.Elements() {
 		seen.add(item)
 	}
@@ -175,28 +176,38 @@ func union(current Value, ok bool, delta Value) (Value, error) {
 	return result, nil
 }
 
-// elementSet holds values, each once. Equal values have the same trait.
-type elementSet map[trait][]Value
-
-// trait is a cheap summary of a value.
-type trait struct {
-	kind   Kind
-	text   string
-	number float64
-	len    int
+// elementSet holds values, each once.
+type elementSet struct {
+	seed   maphash.Seed
+	values map[uint64][]Value // by hash
 }
 
 // add reports whether the value was new.
 func (s elementSet) add(v Value) bool {
-	t := trait{kind: v.kind, len: v.Len()}
-	if v.kind == KindNumber {
-		t.number, _ = v.Float64()
-	} else {
-		t.text = v.text
-	}
-	if slices.ContainsFunc(s[t], v.Equal) {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	v.hash(&h)
+	sum := h.Sum64()
+	if slices.ContainsFunc(s.values[sum], v.Equal) {
 		return false
 	}
-	s[t] = append(s[t], v)
+	s.values[sum] = append(s.values[sum], v)
 	return true
+}
+
+// hash feeds h with something that is the same for equal values.
+func (v Value) hash(h *maphash.Hash) {
+	h.WriteByte(byte(v.kind))
+	text := v.text
+	if v.kind == KindNumber {
+		text = newDecimal(v.text).digits
+	}
+	h.WriteString(text)
+	v.node.each(func(leaf *node, i int) bool {
+		if leaf.keys != nil {
+			h.WriteString(leaf.keys[i])
+		}
+		leaf.items[i].hash(h)
+		return true
+	})
 }
