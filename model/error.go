@@ -69,3 +69,13 @@ func Broken(output bool, cause error) *Error {
 	}
 	return &Error{Class: Transient, Err: cause}
 }
+
+// Ended returns the error of an answer whose context has ended: class
+// [Cancelled], matching both the context's error and its cause.
+func Ended(ctx context.Context) *Error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); !errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return &Error{Class: Cancelled, Err: err}
+}
