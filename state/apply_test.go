@@ -2,8 +2,10 @@ package state_test
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -274,6 +276,33 @@ func TestApplyAgreesWithModel(t *testing.T) {
 			}
 		}
 	})
+}
+
+// One document may be read and changed by many at once.
+func TestApplyConcurrently(t *testing.T) {
+	t.Parallel()
+	doc, err := state.DocumentOf(numbers(t, 200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc = apply(t, doc, state.Patch{state.Set("/list", value(t, `[1]`))})
+	before := doc.String()
+	var group sync.WaitGroup
+	for i := range 4 {
+		group.Go(func() {
+			for range 50 {
+				_, err := state.Patch{
+					state.Append("/list", state.Int(int64(i))),
+					state.Increment("/key000007", state.Int(1)),
+					state.Delete(state.At(fmt.Sprintf("key%06d", i))),
+				}.Apply(doc)
+				if err != nil || doc.String() != before {
+					t.Errorf("document %v, %v", doc, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // Values taken from one document and put into others stay independent.

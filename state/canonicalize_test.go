@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -51,6 +52,14 @@ func TestCanonicalize(t *testing.T) {
 				t.Error("the receiver changed")
 			}
 		})
+	}
+	deep := state.Pointer(strings.Repeat("/a", state.MaxDepth+1)) // a set there always fails
+	if got := (state.Patch{state.Set(deep, state.Null()), state.Set("", value(t, `{}`))}).Canonicalize(); len(got) != 2 {
+		t.Errorf("a set that fails was dropped: %d ops left", len(got))
+	}
+	wrap := value(t, strings.Repeat("[", state.MaxDepth)+strings.Repeat("]", state.MaxDepth))
+	if got := (state.Patch{state.Set("/a", wrap), state.Set("/a", state.Null())}).Canonicalize(); len(got) != 2 {
+		t.Errorf("a set that fails was dropped: %d ops left", len(got))
 	}
 	if got := (state.Patch)(nil).Canonicalize(); len(got) != 0 {
 		t.Errorf("nil becomes %v", got)

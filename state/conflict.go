@@ -135,7 +135,8 @@ func commute(ops []sidedOp) bool {
 	return !slices.ContainsFunc(ops, func(op sidedOp) bool { return op.kind != kind })
 }
 
-// shift is the lowest index from which on each side moves elements of an array.
+// shift is the lowest index after which each side moves elements of an array.
+// What is at the index itself is settled by the paths alone.
 type shift map[side]int
 
 // shiftConflict finds an op of one side that names an element moved by the
@@ -143,15 +144,15 @@ type shift map[side]int
 func shiftConflict(ops []sidedOp) (Conflict, bool) {
 	shifts := make(map[Pointer]shift)
 	for _, op := range ops {
-		array, from, ok := shiftOf(op.kind, op.path)
+		array, index, ok := shiftOf(op.kind, op.path)
 		if !ok {
 			continue
 		}
 		if shifts[array] == nil {
 			shifts[array] = make(shift, 2)
 		}
-		if lowest, ok := shifts[array][op.side]; !ok || from < lowest {
-			shifts[array][op.side] = from
+		if lowest, ok := shifts[array][op.side]; !ok || index < lowest {
+			shifts[array][op.side] = index
 		}
 	}
 	if len(shifts) == 0 {
@@ -165,18 +166,15 @@ func shiftConflict(ops []sidedOp) (Conflict, bool) {
 	return Conflict{}, false
 }
 
-// shiftOf returns the array an op may change the order of, and the first index
-// that is then another element.
-func shiftOf(kind OpKind, path Pointer) (array Pointer, from int, ok bool) {
+// shiftOf returns the array an op may change the order of, and the index after
+// which it does.
+func shiftOf(kind OpKind, path Pointer) (array Pointer, index int, ok bool) {
 	if path == "" || kind != OpInsert && kind != OpDelete {
 		return "", 0, false
 	}
 	array, token := path.split()
-	from, ok = arrayIndex(token)
-	if kind == OpDelete {
-		from++
-	}
-	return array, from, ok
+	index, ok = arrayIndex(token)
+	return array, index, ok
 }
 
 // movedBy returns the array on the way of an op in which the other side moves
@@ -186,8 +184,8 @@ func movedBy(shifts map[Pointer]shift, op sidedOp) (Pointer, bool) {
 	for end, level := 0, 0; end < len(path) && level < MaxDepth; level++ {
 		token, rest := cutToken(path[end:])
 		array := Pointer(path[:end])
-		if from, ok := shifts[array][bothSides&^op.side]; ok {
-			if i, ok := arrayIndex(token); ok && i >= from {
+		if after, ok := shifts[array][bothSides&^op.side]; ok {
+			if i, ok := arrayIndex(token); ok && i > after {
 				return array, true
 			}
 		}

@@ -55,6 +55,7 @@ func TestConflicts(t *testing.T) {
 		{"append /a", "set /a/0", "prefix /a"},
 		{"append /a; append /a/b", "append /c", ""}, // nested, but on one side
 		{"append /a; append /a/b", "append /a/b", "prefix /a"},
+		{"increment /a; increment /a/b", "increment /a/b; increment /a", "prefix /a"},
 		{"set /z; set /b", "set /b; set /z", "exact /b"}, // the smallest path
 		{"set /a; set /a-b", "set /a/x", "prefix /a"},    // a-b sorts before a/x as text
 		// array elements that move

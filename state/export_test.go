@@ -11,6 +11,9 @@ func Check(d Document) error { return checkContainer(d.Root()) }
 // CheckValue is [Check] for a value.
 func CheckValue(v Value) error { return checkContainer(v) }
 
+// Leaves is how many leaves the tree of a container has.
+func Leaves(v Value) int { return len(v.node.leaves(nil)) }
+
 // CompareNumbers gives tests access to compareNumbers.
 func CompareNumbers(a, b string) int { return compareNumbers(a, b) }
 

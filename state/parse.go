@@ -73,6 +73,7 @@ func (p *parser) next() byte {
 func (p *parser) value(depth int) (Value, error) {
 	switch c := p.next(); c {
 	case '{', '[':
+		p.makeRoom()
 		if depth >= MaxDepth {
 			return Value{}, &SyntaxError{Offset: p.pos, Reason: fmt.Sprintf("nested deeper than %d", MaxDepth), tooDeep: true}
 		}
@@ -92,6 +93,14 @@ func (p *parser) value(depth int) (Value, error) {
 		return Value{kind: KindBool, text: "false"}, p.word("false")
 	default:
 		return p.number()
+	}
+}
+
+// makeRoom gives the stacks a size that does for most inputs.
+func (p *parser) makeRoom() {
+	if p.items == nil {
+		room := min(len(p.data)/16+1, 512)
+		p.items, p.keys = make([]Value, 0, room), make([]string, 0, room)
 	}
 }
 

@@ -29,8 +29,8 @@ func ParsePointer(s string) (Pointer, error) {
 	return "", failf(ErrPointer, "%q has a ~ that is not ~0 or ~1", s)
 }
 
-// At returns the pointer made of the tokens, which it escapes. Each run of bytes
-// that is not UTF-8 becomes one U+FFFD.
+// At returns the pointer made of the tokens, which it escapes. Each byte that is
+// not part of valid UTF-8 becomes U+FFFD.
 func At(tokens ...string) Pointer { return Pointer("").Join(tokens...) }
 
 // Join returns the pointer with more tokens, treated as in [At].
@@ -39,7 +39,7 @@ func (p Pointer) Join(tokens ...string) Pointer {
 	b.WriteString(string(p))
 	for _, t := range tokens {
 		b.WriteByte('/')
-		b.WriteString(escapeToken.Replace(strings.ToValidUTF8(t, "\uFFFD")))
+		b.WriteString(escapeToken.Replace(validText(t)))
 	}
 	return Pointer(b.String())
 }

@@ -26,20 +26,20 @@ const (
 // Spec declares a key of the state.
 type Spec struct {
 	// Name identifies the spec in its set.
-	Name string
+	Name string `json:"name"`
 	// Path is where the key is: in the document, or for ScopeToolCall in the
 	// part of the call. Empty means the top-level key with the spec's name.
-	Path Pointer
+	Path Pointer `json:"path"`
 	// Scope is how long the key lives. Empty means ScopeThread.
-	Scope Scope
+	Scope Scope `json:"scope"`
 	// Reducer folds a delta into the value. Empty means ReduceReplace.
-	Reducer Reducer
+	Reducer Reducer `json:"reducer,omitempty"`
 	// Func is the reducer if none of the named ones will do. Reducer must then
 	// be empty.
-	Func ReduceFunc
+	Func ReduceFunc `json:"-"`
 	// Version counts the shapes the value has had; a migration compares it. It is
 	// not negative, and means nothing to this package.
-	Version int
+	Version int `json:"version"`
 }
 
 // withDefaults fills in what empty fields mean.

@@ -128,6 +128,74 @@ func TestArrayIsASlice(t *testing.T) {
 	})
 }
 
+// Nodes that shrink are joined, without a change to those that others hold.
+func TestShrunkNodesAreJoined(t *testing.T) {
+	t.Parallel()
+	key := func(i int) state.Pointer { return state.At(fmt.Sprintf("key%06d", i)) }
+	doc, err := state.DocumentOf(numbers(t, state.Fanout+1)) // two leaves
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head, tail state.Patch
+	for i := range state.Fanout / 4 {
+		head = append(head, state.Delete(key(i)))
+	}
+	for i := state.Fanout * 3 / 4; i <= state.Fanout; i++ {
+		tail = append(tail, state.Delete(key(i)))
+	}
+	for _, patches := range [][]state.Patch{{head, tail}, {tail, head}} {
+		d := doc
+		for _, p := range patches {
+			if state.Leaves(d.Root()) != 2 {
+				t.Fatalf("%d leaves before the last patch", state.Leaves(d.Root()))
+			}
+			d = apply(t, d, p)
+		}
+		if n := state.Leaves(d.Root()); n != 1 || d.Len() != state.Fanout/2 {
+			t.Errorf("%d members in %d leaves", d.Len(), n)
+		}
+	}
+}
+
+// A list that only grows, one patch at a time, fills its nodes.
+func TestAppendFillsNodes(t *testing.T) {
+	t.Parallel()
+	doc := state.Document{}
+	for range 10 * state.Fanout {
+		doc = apply(t, doc, state.Patch{state.Append("/log", state.Null())})
+	}
+	log, _ := doc.Get("/log")
+	if n := state.Leaves(log); n != 10 {
+		t.Errorf("%d elements in %d leaves; want 10", log.Len(), n)
+	}
+}
+
+// A leaf that two arrays share at different indexes does not make them equal.
+func TestEqualOfShiftedLeaves(t *testing.T) {
+	t.Parallel()
+	const leaf = state.Fanout * 3 / 4
+	list := slices.Repeat([]int{0}, leaf)
+	for i := range leaf - 1 {
+		list = append(list, i)
+	}
+	list = append(list, slices.Repeat([]int{7}, leaf+1)...)
+	v, err := state.ValueOf(list)
+	if err != nil || state.Leaves(v) != 3 {
+		t.Fatalf("%d leaves, %v", state.Leaves(v), err)
+	}
+	doc := apply(t, state.Document{}, state.Patch{state.Set("/l", v)})
+	moved := apply(t, doc, state.Patch{
+		state.Insert("/l/0", state.Int(0)),
+		state.Delete(state.At("l", strconv.Itoa(3*leaf))),
+	})
+	if doc.Equal(moved) {
+		t.Error("arrays are equal though one is shifted")
+	}
+	if !moved.Equal(parse(t, moved.String())) {
+		t.Error("array does not equal itself read again")
+	}
+}
+
 // Every size around the limits of a node parses into a sound tree.
 func TestParseSizes(t *testing.T) {
 	t.Parallel()

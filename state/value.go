@@ -3,7 +3,7 @@ package state
 import (
 	"iter"
 	"strconv"
-	"strings"
+	"unicode/utf8"
 )
 
 // MaxDepth is how many arrays and objects may be nested in one value or
@@ -55,10 +55,15 @@ func Bool(b bool) Value { return Value{kind: KindBool, text: strconv.FormatBool(
 // Int returns a JSON number.
 func Int(n int64) Value { return Value{kind: KindNumber, text: strconv.FormatInt(n, 10)} }
 
-// String returns a JSON string. Each run of bytes of s that is not UTF-8
-// becomes one U+FFFD.
-func String(s string) Value {
-	return Value{kind: KindString, text: strings.ToValidUTF8(s, "\uFFFD")}
+// String returns a JSON string. Each byte of s that is not part of valid UTF-8
+// becomes U+FFFD, as in encoding/json.
+func String(s string) Value { return Value{kind: KindString, text: validText(s)} }
+
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 // Kind returns the type of the value.

@@ -336,6 +336,8 @@ func TestValueOf(t *testing.T) {
 		{true, `true`},
 		{"a<b", `"a<b"`},
 		{"\xffa\xfe", `"` + "\uFFFDa\uFFFD" + `"`},
+		{[]string{"\xff\xfe"}, `["` + "\uFFFD\uFFFD" + `"]`},
+		{"\xff\xfe", `"` + "\uFFFD\uFFFD" + `"`},
 		{1, `1`},
 		{int64(math.MinInt64), `-9223372036854775808`},
 		{uint64(math.MaxUint64), `18446744073709551615`},
