@@ -44,7 +44,7 @@ func (d Document) Len() int { return d.Root().Len() }
 func (d Document) Size() int { return d.Root().size() }
 
 // Equal reports whether the documents are equal in the sense of [Value.Equal].
-// It costs no more than the parts they do not share.
+// What they share is not compared.
 func (d Document) Equal(other Document) bool { return d.node.equal(other.node) }
 
 // AppendJSON appends the encoding of the document to dst; see

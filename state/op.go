@@ -221,8 +221,9 @@ func (p Patch) Touched() []Pointer {
 // [ErrIndexOutOfRange], [ErrNotANumber], [ErrOverflow], [ErrTooDeep],
 // [ErrPointer] and [ErrUnknownOp].
 //
-// The cost does not depend on the size of the document: only the nodes on the
-// way to a target are copied, each at most once in a patch.
+// Only the nodes on the way to a target are copied, each at most once in a patch,
+// so the cost grows with the patch and only with the logarithm of the document.
+// A remove also looks through its array.
 func (p Patch) Apply(d Document) (Document, error) {
 	root, e := d.Root(), new(edit)
 	for i, op := range p {

@@ -194,8 +194,8 @@ func (s *Specs) RunCleanup(doc Document) Patch {
 	return p
 }
 
-// CallCleanup returns the patch that deletes the whole state of a tool call, and
-// nil if it has none.
+// CallCleanup returns the patch that deletes the whole state of a tool call,
+// whatever is in it, and nil if it has none.
 func (s *Specs) CallCleanup(doc Document, callID string) Patch {
 	path := At(CallsKey, callID)
 	if _, ok := doc.Get(path); !ok || !utf8.ValidString(callID) {
