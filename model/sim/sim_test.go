@@ -413,3 +413,16 @@ func TestAnEndedContextEndsTheAnswer(t *testing.T) {
 		}
 	}
 }
+
+// An earlier call counts even when nobody answered it.
+func TestCallIDsDependOnUnansweredCalls(t *testing.T) {
+	t.Parallel()
+	again := func(id string) string {
+		asked := selvage.Message{Role: selvage.RoleAssistant, ToolCalls: []selvage.ToolCall{{ID: id, Name: "clock"}}}
+		got := ask(t, selvage.UserText("call clock {}"), asked, selvage.UserText("call clock {}"))
+		return got.Message.ToolCalls[0].ID
+	}
+	if a, b := again("a"), again("b"); a == b {
+		t.Errorf("after two different calls the next one is %s both times", a)
+	}
+}
