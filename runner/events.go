@@ -1,0 +1,84 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+// The kinds of events a run adds to the durable kinds of the root.
+const (
+	// EventDelta: the model's text goes on with Text.
+	EventDelta selvage.EventKind = "delta"
+	// EventReasoning: the model's visible thinking goes on with Text.
+	EventReasoning selvage.EventKind = "reasoning"
+	// EventRetry: the request to the model failed and is repeated, Text says
+	// why. Deltas since the last recorded message do not count.
+	EventRetry selvage.EventKind = "retry"
+	// EventCall: the tool call Call begins to run.
+	EventCall selvage.EventKind = "call"
+	// EventProgress: the tool of Call reports Text.
+	EventProgress selvage.EventKind = "progress"
+	// EventQueued: the run waits for another to end; Text says whose.
+	EventQueued selvage.EventKind = "queued"
+	// EventEnd: the run is over, and its end recorded. Result says how. It is
+	// the last event.
+	EventEnd selvage.EventKind = "end"
+)
+
+// Event is something that happened in a run. A durable event is told after the
+// change that makes it is recorded, and has the position the store gives it.
+// An ephemeral one has no position, is stored nowhere, and may be lost; what it
+// said is in a later durable event.
+type Event struct {
+	Kind     selvage.EventKind
+	Position selvage.Position // zero if ephemeral
+	At       time.Time        // when it was recorded; zero if ephemeral
+	ThreadID selvage.ThreadID
+	RunID    selvage.RunID
+	Step     int // the turn, from 1; 0 before the first
+
+	// MessageID is, for a delta, the id that the whole message will have.
+	MessageID string
+	Text      string
+
+	Message  *selvage.Message      // kind message
+	Patches  []selvage.StatePatch  // kind state
+	Snapshot *state.Document       // kind state: replaced by this
+	Run      *selvage.RunUpdate    // kind run
+	ToolCall *selvage.CallUpdate   // kind tool_call
+	Thread   *selvage.ThreadUpdate // kind thread
+	Call     *selvage.ToolCall     // kinds call and progress
+	Result   *Result               // kind end
+}
+
+// Durable reports whether the event is recorded.
+func (e *Event) Durable() bool { return e.Position.Version > 0 }
+
+// committed derives the durable events of a recorded set, in the order in
+// which the store counts them.
+func committed(id selvage.ThreadID, step int, set *selvage.ChangeSet, messages []selvage.Message, receipt *selvage.Receipt) []Event {
+	events := make([]Event, 0, receipt.Events)
+	add := func(e Event) {
+		e.Position = selvage.Position{Version: receipt.Version, Index: len(events)}
+		e.At, e.ThreadID, e.RunID, e.Step = receipt.At, id, set.RunID, step
+		events = append(events, e)
+	}
+	for i := range messages {
+		add(Event{Kind: selvage.EventMessage, Message: &messages[i]})
+	}
+	if set.Snapshot != nil || len(set.Patches) > 0 {
+		add(Event{Kind: selvage.EventState, Patches: set.Patches, Snapshot: set.Snapshot})
+	}
+	for i := range set.Runs {
+		add(Event{Kind: selvage.EventRun, Run: &set.Runs[i]})
+	}
+	for i := range set.Calls {
+		add(Event{Kind: selvage.EventToolCall, ToolCall: &set.Calls[i]})
+	}
+	if set.Thread != nil {
+		add(Event{Kind: selvage.EventThread, Thread: set.Thread})
+	}
+	return events
+}

@@ -1,0 +1,135 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/tool"
+)
+
+// finish ends the run and records its outcome. It returns no result if that
+// could not be recorded.
+func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) (*Result, error) {
+	if lost := ended(ctx); lostLease(lost) {
+		return nil, &StateError{ThreadID: x.thread, RunID: x.id, Reason: selvage.ReasonRunFinished, Err: lost}
+	}
+	// What is left to do is done although the run was cancelled.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.grace)
+	defer cancel()
+	x.out.cancel = nil
+
+	var failed *StateError
+	if errors.As(cause, &failed) && !x.salvage(failed) {
+		return nil, failed
+	}
+	if cause != nil {
+		x.closeCalls()
+		if failed == nil && !x.pending.empty() {
+			if err := x.checkpoint(ctx, checkpoint{reason: x.natural()}); err != nil {
+				cause, outcome = err, x.verdict(ctx, err)
+				if errors.As(err, &failed) && !x.salvage(failed) {
+					return nil, failed
+				}
+			}
+		}
+	}
+	x.lastHooks(ctx, outcome)
+	if outcome.Kind == selvage.OutcomeCancelled {
+		x.say(selvage.Message{Role: selvage.RoleSystem, Visibility: selvage.VisibleInternal, Step: x.step,
+			Content: selvage.Text("[The run was cancelled here, before it was complete.]")})
+	}
+	end := x.totals(selvage.RunDone)
+	end.Outcome = &outcome
+	if cause != nil {
+		text := cause.Error()
+		end.Error = &text
+	}
+	if err := x.record(ctx, checkpoint{reason: selvage.ReasonRunFinished, runs: []selvage.RunUpdate{end}, once: failed != nil}); err != nil {
+		return nil, err
+	}
+	return x.result(outcome, cause)
+}
+
+// salvage keeps of the pending delta what may still be recorded after a
+// checkpoint failed, and reports whether anything may, the end of the run
+// included.
+func (x *run) salvage(failed *StateError) bool {
+	var contradiction *IncompatibleError
+	switch {
+	case errors.Is(failed, selvage.ErrFenced), errors.Is(failed, selvage.ErrClosed), errors.Is(failed, selvage.ErrGone), errors.Is(failed, selvage.ErrNotFound):
+		return false
+	case errors.As(failed, &contradiction):
+		return !contradiction.over
+	case unsettled(failed):
+		return true
+	}
+	// The store refuses something in it.
+	x.pending, x.doc = delta{}, x.base
+	return true
+}
+
+// natural is the reason of a change that records what is pending.
+func (x *run) natural() selvage.Reason {
+	reason := selvage.ReasonUserMessage
+	for i := range x.pending.messages {
+		switch x.pending.messages[i].Role {
+		case selvage.RoleTool:
+			return selvage.ReasonToolResults
+		case selvage.RoleAssistant:
+			reason = selvage.ReasonAssistantTurn
+		}
+	}
+	return reason
+}
+
+// closeCalls answers the calls that a run leaves behind when it ends early, so
+// that none stays without a result.
+func (x *run) closeCalls() {
+	for _, c := range unanswered(x.messages(), x.id) {
+		x.answerInterrupted(c, x.id, x.open(c.ID) && x.touched[c.ID])
+	}
+}
+
+// answerInterrupted ends a call of a run that goes on no more. If it is unknown
+// whether it took effect the result says so.
+func (x *run) answerInterrupted(c selvage.ToolCall, owner selvage.RunID, unknown bool) {
+	result := tool.Failed("%s %s was not completed: the run ended first.", interrupted, c.Name)
+	status := selvage.CallCancelled
+	if unknown {
+		result, status = *unknownOutcome(c.Name), selvage.CallFailed
+	}
+	m := resultMessage(c.ID, result)
+	m.RunID = owner
+	x.say(m)
+	if x.open(c.ID) {
+		x.journal(selvage.CallUpdate{CallID: c.ID, Status: status})
+	}
+}
+
+// lastHooks calls the hooks of the run's end. What they get wrong changes
+// nothing about it.
+func (x *run) lastHooks(ctx context.Context, outcome selvage.Outcome) {
+	if _, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentRunEnd, Outcome: &outcome}); err != nil {
+		x.log.ErrorContext(ctx, "hook failed", "run", x.id, "err", err)
+	}
+}
+
+// result is what the caller is told of an ended run.
+func (x *run) result(outcome selvage.Outcome, cause error) (*Result, error) {
+	result := &Result{ThreadID: x.thread, RunID: x.id, Outcome: outcome, Usage: x.usage, Cost: x.cost,
+		Steps: x.answers, Version: x.version}
+	if outcome.Kind == selvage.OutcomeCompleted && x.reply != nil {
+		result.Text = x.reply.Text()
+	}
+	return result, failure(result, cause)
+}
+
+// failure is the error that goes with a result: nil unless the run failed or
+// was cancelled.
+func failure(result *Result, cause error) error {
+	if k := result.Outcome.Kind; k != selvage.OutcomeFailed && k != selvage.OutcomeCancelled {
+		return nil
+	}
+	return &FailedError{ThreadID: result.ThreadID, RunID: result.RunID, Outcome: result.Outcome, Err: cause}
+}

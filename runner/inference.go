@@ -1,0 +1,113 @@
+package runner
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/model"
+)
+
+// infer asks the model until it answers, or has failed in a way that will not
+// pass. What failed attempts used is booked too.
+func (x *run) infer(ctx context.Context, offer []selvage.ToolSpec) (*model.Response, error) {
+	req := model.Request{System: x.spec.System, Messages: window(x.messages(), x.keep), Tools: offer,
+		MaxOutputTokens: x.r.opts.MaxOutputTokens}
+	retry := x.r.opts.Retry
+	wait := &backoff.ExponentialBackOff{InitialInterval: retry.Initial, MaxInterval: retry.Max, Multiplier: 2, RandomizationFactor: 0.2}
+	wait.Reset()
+	for {
+		response, err := x.attempt(ctx, req)
+		x.usage = x.usage.Add(response.Usage)
+		x.cost += x.r.price.Cost(response.Usage)
+		if err == nil {
+			return &response, nil
+		}
+		if cause := ended(ctx); cause != nil {
+			return nil, cause
+		}
+		pause, again := x.pause(err, req.Attempt+1, wait.NextBackOff())
+		if !again {
+			return nil, err
+		}
+		x.log.WarnContext(ctx, "model asked again", "run", x.id, "attempt", req.Attempt+1, "wait", pause, "err", err)
+		e := x.event(EventRetry)
+		e.Text = err.Error()
+		x.out.emit(e)
+		if sleep(ctx, pause) != nil {
+			return nil, ended(ctx)
+		}
+		req.Attempt++
+	}
+}
+
+// pause returns how long to wait before the request is sent again, and whether
+// it is to be.
+func (x *run) pause(err error, attempts int, wait time.Duration) (time.Duration, bool) {
+	retry := x.r.opts.Retry
+	if !model.ClassOf(err).Retryable() || attempts >= retry.Attempts {
+		return 0, false
+	}
+	var provider *model.Error
+	if errors.As(err, &provider) && provider.RetryAfter > wait {
+		wait = provider.RetryAfter
+	}
+	return wait, wait <= retry.MaxRetryAfter
+}
+
+// attempt asks the model once and tells its deltas. The response is what
+// arrived, also with an error.
+func (x *run) attempt(ctx context.Context, req model.Request) (model.Response, error) {
+	id := selvage.NewID()
+	var arrived model.Accumulator
+	var failed error
+	finished, output := false, false
+	for chunk, err := range x.r.opts.Model.Stream(ctx, req) {
+		if err != nil {
+			failed = err
+			break
+		}
+		arrived.Add(chunk)
+		x.delta(id, EventDelta, chunk.Text)
+		x.delta(id, EventReasoning, chunk.Reasoning)
+		finished = finished || chunk.Finish != ""
+		output = output || chunk.Text != "" || chunk.Reasoning != "" || chunk.ToolCall != nil
+		if ctx.Err() != nil && !finished {
+			failed = ended(ctx)
+			break
+		}
+	}
+	if failed == nil && !finished {
+		failed = model.Broken(output, errors.New("the answer ended without saying so"))
+	}
+	response := arrived.Response()
+	response.Message.ID = id
+	for i := range response.Message.ToolCalls {
+		response.Message.ToolCalls[i].ID = newCallID()
+	}
+	return response, failed
+}
+
+func (x *run) delta(messageID string, kind selvage.EventKind, text string) {
+	if text == "" {
+		return
+	}
+	e := x.event(kind)
+	e.MessageID, e.Text = messageID, text
+	x.out.emit(e)
+}
+
+// newCallID names a call. Providers name calls too, but only within what they
+// were shown; the journal and the services that are given idempotency keys
+// need names that never come back.
+func newCallID() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return fmt.Sprintf("call_%s", hex.EncodeToString(b[:]))
+}

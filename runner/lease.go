@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/selvagehq/selvage"
+)
+
+// How often a queued run asks for the lease of its thread.
+const (
+	firstPoll = 10 * time.Millisecond
+	lastPoll  = 250 * time.Millisecond
+)
+
+// acquire takes the lease of a thread, waiting for whoever holds it if the
+// options say so. Waiting is told once.
+func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, waiting func(*selvage.BusyError)) (selvage.Lease, error) {
+	var poll *backoff.ExponentialBackOff
+	unavailable := 0
+	for {
+		lease, err := at.leaser.Acquire(ctx, id, r.opts.Owner, r.opts.LeaseTTL)
+		var busy *selvage.BusyError
+		switch {
+		case err == nil:
+			return lease, nil
+		case errors.As(err, &busy):
+			if r.opts.OnActive == Reject {
+				return selvage.Lease{}, err
+			}
+		case errors.Is(err, selvage.ErrUnavailable) && unavailable < resends:
+			unavailable++
+		default:
+			return selvage.Lease{}, err
+		}
+		if poll == nil {
+			poll = &backoff.ExponentialBackOff{InitialInterval: firstPoll, MaxInterval: lastPoll, Multiplier: 1.5, RandomizationFactor: 0.5}
+			poll.Reset()
+			if busy != nil {
+				waiting(busy)
+			}
+		}
+		if sleep(ctx, poll.NextBackOff()) != nil {
+			return selvage.Lease{}, errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// tenure is the time in which a run holds the lease of its thread.
+type tenure struct {
+	leaser selvage.Leaser
+	lease  selvage.Lease
+	grace  time.Duration
+	stop   context.CancelFunc // ends the renewals
+	done   sync.WaitGroup     // waits for them
+}
+
+// hold keeps a lease alive until the tenure ends, and cancels the context it
+// returns if somebody else takes it.
+func (r *Runner) hold(ctx context.Context, at place, lease selvage.Lease) (context.Context, context.CancelCauseFunc, *tenure) {
+	running, cancel := context.WithCancelCause(ctx)
+	// The renewals outlive a cancelled run, whose end is still to be recorded.
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	t := &tenure{leaser: at.leaser, lease: lease, grace: r.opts.Grace, stop: stop}
+	t.done.Go(func() { t.renew(renewing, r.opts.LeaseTTL, r.opts.Logger, cancel) })
+	return running, cancel, t
+}
+
+// renew renews the lease until ctx ends or the lease is lost.
+func (t *tenure) renew(ctx context.Context, ttl time.Duration, log *slog.Logger, lost context.CancelCauseFunc) {
+	held := t.lease
+	for sleep(ctx, ttl/3) == nil {
+		renewed, err := t.leaser.Renew(ctx, held, ttl)
+		switch {
+		case err == nil:
+			held = renewed
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, selvage.ErrFenced), errors.Is(err, selvage.ErrClosed):
+			lost(err)
+			return
+		default:
+			// The lease stays ours until somebody takes it, and the fence
+			// guards what is written meanwhile.
+			log.WarnContext(ctx, "lease not renewed", "thread", held.ThreadID, "err", err)
+		}
+	}
+}
+
+// end stops the renewals and gives the lease back.
+func (t *tenure) end(ctx context.Context, log *slog.Logger) {
+	t.stop()
+	t.done.Wait()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.grace)
+	defer cancel()
+	if err := t.leaser.Release(ctx, t.lease); err != nil && !errors.Is(err, selvage.ErrClosed) {
+		log.WarnContext(ctx, "lease not released", "thread", t.lease.ThreadID, "err", err)
+	}
+}
+
+// sleep returns after d, or with ctx's error as soon as ctx has ended.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

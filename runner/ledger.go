@@ -1,0 +1,135 @@
+package runner
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+// ledger is the run's side of its thread's log: what is recorded there, as far
+// as the run needs it, and what is still to be.
+type ledger struct {
+	store  selvage.Store
+	thread selvage.ThreadID
+	fence  *selvage.Fence
+	keep   int           // messages in the window
+	grace  time.Duration // bounds one checkpoint
+	log    *slog.Logger
+
+	version selvage.Version
+	base    state.Document    // recorded
+	window  []selvage.Message // the last recorded ones; may hold more than keep
+	started map[string]bool   // calls recorded as started and not as ended
+
+	doc     state.Document // base with what is pending
+	pending delta
+	unsure  []attempt
+	held    []Event // of the last checkpoint, not told yet
+}
+
+// delta is what a run has done since its last checkpoint. It leaves the
+// ledger only when the store has confirmed it.
+type delta struct {
+	messages []selvage.Message
+	patches  []selvage.StatePatch
+	calls    []selvage.CallUpdate
+}
+
+// attempt is a set that was given up on without knowing whether it was
+// recorded: what it held of the delta, from the front.
+type attempt struct {
+	changeID                 string
+	messages, patches, calls int
+}
+
+func (d *delta) empty() bool {
+	return len(d.messages) == 0 && len(d.patches) == 0 && len(d.calls) == 0
+}
+
+// ops returns all pending ops in order.
+func (d *delta) ops() state.Patch {
+	var ops state.Patch
+	for _, p := range d.patches {
+		ops = append(ops, p.Ops...)
+	}
+	return ops
+}
+
+// drop forgets what an attempt turned out to have recorded.
+func (d *delta) drop(a attempt) {
+	d.messages = d.messages[a.messages:]
+	d.patches = d.patches[a.patches:]
+	d.calls = d.calls[a.calls:]
+}
+
+// load takes the thread as it stands for what is recorded.
+func (l *ledger) load(head *selvage.Head) {
+	l.version, l.base, l.doc = head.Thread.Version, head.State, head.State
+	l.window, l.pending, l.unsure = head.Messages, delta{}, nil
+	l.started = make(map[string]bool)
+	for i := range head.OpenCalls {
+		if head.OpenCalls[i].Status == selvage.CallStarted {
+			l.started[head.OpenCalls[i].ID] = true
+		}
+	}
+}
+
+// say adds a message to what is to be recorded.
+func (l *ledger) say(m selvage.Message) { l.pending.messages = append(l.pending.messages, m) }
+
+// journal adds a call update to what is to be recorded.
+func (l *ledger) journal(u selvage.CallUpdate) { l.pending.calls = append(l.pending.calls, u) }
+
+// patch changes the state, at first only in what is to be recorded.
+func (l *ledger) patch(source string, ops state.Patch) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	doc, err := ops.Apply(l.doc)
+	if err != nil {
+		return err
+	}
+	l.doc = doc
+	l.pending.patches = append(l.pending.patches, selvage.StatePatch{Source: source, Ops: ops})
+	return nil
+}
+
+// open reports whether a call is journalled as started and has not ended, in
+// what is recorded or to be.
+func (l *ledger) open(callID string) bool {
+	open := l.started[callID]
+	for i := range l.pending.calls {
+		if u := &l.pending.calls[i]; u.CallID == callID {
+			open = !u.Status.Terminal()
+		}
+	}
+	return open
+}
+
+// messages returns the end of the conversation, recorded or to be, of which
+// the last keep messages are the window.
+func (l *ledger) messages() []selvage.Message {
+	return append(slices.Clip(l.window), l.pending.messages...)
+}
+
+// remember adds recorded messages to the window.
+func (l *ledger) remember(messages []selvage.Message) {
+	l.window = append(l.window, messages...)
+	if len(l.window) > 2*l.keep {
+		l.window = slices.Clone(l.window[len(l.window)-l.keep:])
+	}
+}
+
+// note keeps account of journalled calls that are recorded.
+func (l *ledger) note(calls []selvage.CallUpdate) {
+	for i := range calls {
+		if calls[i].Status.Terminal() {
+			delete(l.started, calls[i].CallID)
+		} else if calls[i].Status == selvage.CallStarted {
+			l.started[calls[i].CallID] = true
+		}
+	}
+}

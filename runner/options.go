@@ -1,0 +1,178 @@
+package runner
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/state"
+	"github.com/selvagehq/selvage/tool"
+)
+
+// The defaults of [Options].
+const (
+	DefaultMaxTurns = 25
+	DefaultLeaseTTL = 30 * time.Second
+	DefaultGrace    = 10 * time.Second
+)
+
+// Options configures [New]. Only Model is needed; without Store a runner can
+// only ask.
+type Options struct {
+	// Store keeps the threads. It must offer [selvage.Leaser]. The runner does
+	// not close it.
+	Store selvage.Store
+
+	// Model answers.
+	Model model.Model
+
+	// System is the instruction that precedes every context; may be empty.
+	System string
+
+	// Tools are what the model may call. No two share a name.
+	Tools []tool.Tool
+
+	// State declares the keys of the state and their scopes; may be nil.
+	State *state.Specs
+
+	// Hooks watch and steer, in this order at each moment.
+	Hooks []selvage.Hook
+
+	// AgentID names the definition whose runs these are. [Runner.Recover]
+	// touches only runs of the same one. Empty is a name too.
+	AgentID string
+
+	// MaxTurns stops a run after that many answers of the model. Zero means
+	// [DefaultMaxTurns], negative no bound.
+	MaxTurns int
+
+	// Limits bounds each run besides. Limits.Turns, if not nil, counts in
+	// place of MaxTurns. Spawns and Depth have no effect yet.
+	Limits selvage.Limits
+
+	// MaxOutputTokens bounds each answer. Zero leaves it to the provider.
+	MaxOutputTokens int
+
+	// Window is how many of the last messages the model is given. Zero means
+	// [selvage.DefaultWindow]; negative is an error.
+	Window int
+
+	// Price is what the model's tokens cost. Nil asks the model, which may be
+	// a [model.Pricer]; if it is not, runs cost nothing.
+	Price *model.Price
+
+	// Retry says how failed requests to the model are repeated.
+	Retry Retry
+
+	// OnActive is what a run does when another holds the thread. Empty means
+	// [Queue].
+	OnActive OnActive
+
+	// Owner is who holds the leases. The zero value is this process.
+	Owner selvage.Owner
+
+	// LeaseTTL is how long a thread stays locked when its process has died on
+	// another machine. Zero means [DefaultLeaseTTL]; the least is a second. It
+	// is renewed three times in that time.
+	LeaseTTL time.Duration
+
+	// Grace bounds what is still done after a run was cancelled: its last
+	// hooks, recording its end, giving back its lease. Zero means
+	// [DefaultGrace].
+	Grace time.Duration
+
+	// Logger receives recovered runs at Info, repeated attempts at Warn and
+	// tools that crashed at Error. Nil discards.
+	Logger *slog.Logger
+
+	// Now tells the time that Limits.Duration is measured by. Nil means
+	// time.Now.
+	Now func() time.Time
+}
+
+// OnActive says what a run does when another run holds its thread.
+type OnActive string
+
+// The choices.
+const (
+	Queue  OnActive = "queue"  // wait for it to end
+	Reject OnActive = "reject" // fail with a [selvage.BusyError]
+)
+
+// Retry says how a request to the model that failed in a way that may pass is
+// repeated: after Initial, then after about twice as long each time up to Max,
+// or after as long as the provider asks for. Repeating does not count as a turn.
+type Retry struct {
+	// Attempts is how often a request is sent at most. Zero means 4; 1 never
+	// repeats it.
+	Attempts int
+	// Initial is the first wait. Zero means 500ms.
+	Initial time.Duration
+	// Max bounds the wait between two attempts. Zero means 20s.
+	Max time.Duration
+	// MaxRetryAfter is the longest wait a provider may ask for; beyond it the
+	// run fails at once. Zero means 2m.
+	MaxRetryAfter time.Duration
+}
+
+// withDefaults fills in what zero values mean.
+func (r Retry) withDefaults() Retry {
+	if r.Attempts <= 0 {
+		r.Attempts = 4
+	}
+	if r.Initial <= 0 {
+		r.Initial = 500 * time.Millisecond
+	}
+	if r.Max <= 0 {
+		r.Max = 20 * time.Second
+	}
+	if r.MaxRetryAfter <= 0 {
+		r.MaxRetryAfter = 2 * time.Minute
+	}
+	return r
+}
+
+// withDefaults fills in what zero values mean, or says what cannot be meant.
+func (o Options) withDefaults() (Options, error) {
+	bad := func(field, reason string) (Options, error) {
+		return o, &selvage.InvalidError{Field: field, Reason: reason}
+	}
+	switch {
+	case o.Model == nil:
+		return bad("Model", "a runner needs a model")
+	case o.Window < 0:
+		return bad("Window", "the window may not be negative")
+	case o.LeaseTTL != 0 && o.LeaseTTL < time.Second:
+		return bad("LeaseTTL", "a lease lasts at least a second, so that it can be renewed in time")
+	case o.OnActive != "" && o.OnActive != Queue && o.OnActive != Reject:
+		return bad("OnActive", string(o.OnActive)+" is not offered; use queue or reject")
+	}
+	if o.Limits.Turns == nil && o.MaxTurns >= 0 {
+		turns := o.MaxTurns
+		if turns == 0 {
+			turns = DefaultMaxTurns
+		}
+		o.Limits.Turns = &turns
+	}
+	if o.Window == 0 {
+		o.Window = selvage.DefaultWindow
+	}
+	if o.OnActive == "" {
+		o.OnActive = Queue
+	}
+	if o.LeaseTTL == 0 {
+		o.LeaseTTL = DefaultLeaseTTL
+	}
+	if o.Grace <= 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Retry = o.Retry.withDefaults()
+	return o, nil
+}

@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+// The sources of what the loop itself patches.
+const (
+	sourcePrepare = "runner:prepare"
+	sourceCallEnd = "runner:call_end"
+)
+
+// Codes of outcomes that the loop gives.
+const (
+	CodeAbandoned  = "abandoned"  // failed: its process died, and nobody could go on with it
+	CodeSuperseded = "superseded" // cancelled: it waited, and a new run was begun instead
+	CodeHook       = "hook"       // failed: a hook returned an error
+	CodeLength     = "length"     // completed: the provider's token limit cut the answer off
+	CodeFilter     = "content_filter"
+	CodeMaxTurns   = "max_turns"
+	CodeMaxTokens  = "max_tokens"
+	CodeMaxSpend   = "max_spend"
+	CodeDuration   = "max_duration"
+)
+
+// prepare records the input and the run, both in one change. The run is then
+// ready to be driven, unless a result is returned: that of the run the input
+// names, which had ended before.
+func (x *run) prepare(ctx context.Context, in Input) (*Result, error) {
+	if err := ended(ctx); err != nil {
+		return nil, err
+	}
+	changeID := selvage.NewID()
+	var err error
+	for range rebases {
+		var head *selvage.Head
+		if head, err = x.fetch(ctx); err != nil {
+			return nil, err
+		}
+		if in.RunID != "" {
+			if known, result, err := x.known(ctx, in.RunID, head); known || err != nil {
+				return result, err
+			}
+		}
+		x.id, x.parent = in.RunID, in.ParentRunID
+		if x.id == "" {
+			x.id = selvage.RunID(selvage.NewID())
+		}
+		var set *selvage.ChangeSet
+		if set, err = x.opening(in, head); err != nil {
+			return nil, err
+		}
+		set.ID = changeID
+		if err = x.begin(ctx, set); err == nil {
+			return nil, nil
+		}
+		// Somebody else was faster: look again. A set refused for its version
+		// was not recorded, so another may bear its id.
+		raced := errors.Is(err, selvage.ErrConflict) || x.version == 0 && errors.Is(err, selvage.ErrAlreadyExists)
+		switch {
+		case unsettled(err):
+			return nil, &StateError{ThreadID: x.thread, RunID: x.id, Reason: set.Reason, Err: err}
+		case !raced:
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// fetch loads the thread, which need not exist.
+func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
+	head, err := x.store.Load(ctx, x.thread, selvage.LoadOptions{Messages: &x.keep})
+	if err != nil && !errors.Is(err, selvage.ErrNotFound) {
+		return nil, err
+	}
+	x.load(&head)
+	return &head, nil
+}
+
+// opening is the first change of a new run.
+func (x *run) opening(in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
+	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits}
+	x.tools = x.r.specs
+	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
+	if err := checkBelonging(in.Thread, &head.Thread); err != nil {
+		return nil, err
+	}
+	if head.OpenRun != nil {
+		set.Runs = append(set.Runs, x.abandon(head.OpenRun, "its process ended before it did"))
+	}
+	set.Runs = append(set.Runs, selvage.RunUpdate{ID: x.id, AgentID: x.r.opts.AgentID, ParentRunID: x.parent,
+		Spec: &x.spec, Status: selvage.RunRunning})
+	for _, m := range in.Messages {
+		x.say(m)
+	}
+	if in.State != nil {
+		x.doc = *in.State
+	}
+	if err := x.patch(sourcePrepare, x.leftovers(x.doc)); err != nil {
+		return nil, err
+	}
+	set.Messages, set.Calls, set.Patches = x.pending.messages, x.pending.calls, x.pending.patches
+	if in.State != nil {
+		set.Snapshot, set.Patches = &x.doc, nil
+	}
+	return set, nil
+}
+
+// checkBelonging refuses to take a thread for another's.
+func checkBelonging(want *selvage.ThreadUpdate, is *selvage.Thread) error {
+	if want == nil || is.Version == 0 {
+		return nil
+	}
+	if p := want.ParentID; p != nil && is.ParentID != "" && *p != is.ParentID {
+		return &selvage.InvalidError{Field: "Thread.ParentID", Reason: fmt.Sprintf("the parent of thread %q is %q, not %q", is.ID, is.ParentID, *p)}
+	}
+	if u := want.UserID; u != nil && is.UserID != "" && *u != is.UserID {
+		return &selvage.InvalidError{Field: "Thread.UserID", Reason: fmt.Sprintf("thread %q belongs to user %q, not %q", is.ID, is.UserID, *u)}
+	}
+	return nil
+}
+
+// abandon ends a run that nobody leads any more: it answers its calls, and
+// returns the update that closes it.
+func (x *run) abandon(open *selvage.Run, detail string) selvage.RunUpdate {
+	for _, c := range unanswered(x.messages(), open.ID) {
+		x.answerInterrupted(c, open.ID, x.started[c.ID])
+	}
+	for id := range x.started {
+		if x.open(id) { // its message is beyond the window
+			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallFailed})
+		}
+	}
+	outcome := selvage.Outcome{Kind: selvage.OutcomeFailed, Code: CodeAbandoned, Detail: detail}
+	if open.Status == selvage.RunWaiting {
+		outcome = selvage.Outcome{Kind: selvage.OutcomeCancelled, Code: CodeSuperseded, Detail: "a new run was begun while it waited"}
+	}
+	return selvage.RunUpdate{ID: open.ID, Status: selvage.RunDone, Outcome: &outcome}
+}
+
+// leftovers deletes from a state what must not outlive the run before: keys of
+// scope run, and what tool calls kept for themselves.
+func (x *run) leftovers(doc state.Document) state.Patch {
+	patch := x.r.opts.State.RunCleanup(doc)
+	if calls := state.At(state.CallsKey); has(doc, calls) {
+		patch = append(patch, state.Delete(calls))
+	}
+	return patch
+}
+
+func has(doc state.Document, path state.Pointer) bool {
+	_, ok := doc.Get(path)
+	return ok
+}
+
+// begin records the first change of a run.
+func (x *run) begin(ctx context.Context, set *selvage.ChangeSet) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.grace)
+	defer cancel()
+	receipt, err := x.send(ctx, set, selvage.Exact(x.version), false)
+	if err != nil {
+		return err
+	}
+	x.confirm(set, &receipt)
+	x.flush()
+	return nil
+}

@@ -1,0 +1,141 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvagehq/selvage"
+)
+
+// run is one run while this process leads it. It belongs to one goroutine.
+type run struct {
+	r *Runner
+	ledger
+	out *outlet
+
+	id     selvage.RunID
+	parent selvage.RunID
+	spec   selvage.RunSpec
+	tools  []selvage.ToolSpec // those of the spec
+
+	begun   time.Time
+	step    int // the turn under way
+	answers int // of the model, recorded or to be
+	usage   selvage.Usage
+	cost    selvage.Money
+	reply   *selvage.Message // the model's last answer
+	stop    *selvage.Stop    // what a hook wants the run to end with
+	resumed bool             // another process began it
+	touched map[string]bool  // calls whose tool was begun here
+}
+
+// outlet is where the events of a run go.
+type outlet struct {
+	yield  func(Event, error) bool
+	cancel context.CancelCauseFunc // of the run; nil while it may not be cancelled
+	closed bool
+}
+
+// errLeft is why a run is cancelled whose events nobody wants any more.
+var errLeft = fmt.Errorf("the range over its events was left: %w", context.Canceled)
+
+// emit tells an event, unless nobody listens any more.
+func (o *outlet) emit(e Event) { o.give(e, nil) }
+
+func (o *outlet) give(e Event, err error) {
+	if o.closed || o.yield(e, err) {
+		return
+	}
+	o.closed = true
+	if o.cancel != nil {
+		o.cancel(errLeft)
+	}
+}
+
+// lead leads a run from its input to its end.
+func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in Input, yield func(Event, error) bool) {
+	out := &outlet{yield: yield}
+	lease, err := r.acquire(ctx, at, thread, func(busy *selvage.BusyError) {
+		out.emit(Event{Kind: EventQueued, ThreadID: thread, Text: busy.Owner.String()})
+	})
+	if err != nil {
+		out.give(Event{}, fmt.Errorf("run thread %q: %w", thread, err))
+		return
+	}
+	ctx, cancel, tenure := r.hold(ctx, at, lease)
+	defer cancel(nil)
+	defer tenure.end(ctx, r.opts.Logger)
+	out.cancel = cancel
+	if out.closed {
+		return
+	}
+
+	x := r.newRun(at, &lease, out)
+	done, err := x.prepare(ctx, in)
+	switch {
+	case err != nil:
+		out.give(Event{}, fmt.Errorf("run thread %q: %w", thread, err))
+	case done != nil:
+		x.tell(*done, nil)
+	default:
+		x.drive(ctx)
+	}
+}
+
+func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
+	return &run{r: r, out: out, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
+		fence: lease.Fence(), keep: r.opts.Window, grace: r.opts.Grace, log: r.opts.Logger}}
+}
+
+// drive takes a prepared run through its steps to its end.
+func (x *run) drive(ctx context.Context) {
+	outcome, cause := x.steps(ctx)
+	result, err := x.finish(ctx, outcome, cause)
+	if result == nil {
+		x.out.give(Event{ThreadID: x.thread, RunID: x.id}, err)
+		return
+	}
+	x.tell(*result, err)
+}
+
+// tell ends the stream of a run whose end is recorded.
+func (x *run) tell(result Result, err error) {
+	if err != nil {
+		x.out.give(Event{ThreadID: result.ThreadID, RunID: result.RunID}, err)
+	}
+	x.flush()
+	x.out.emit(Event{Kind: EventEnd, ThreadID: result.ThreadID, RunID: result.RunID, Step: x.step, Result: &result})
+}
+
+// event starts an ephemeral event of the run.
+func (x *run) event(kind selvage.EventKind) Event {
+	return Event{Kind: kind, ThreadID: x.thread, RunID: x.id, Step: x.step}
+}
+
+// current is the run as it stands, for hooks.
+func (x *run) current() selvage.Run {
+	return selvage.Run{ID: x.id, ThreadID: x.thread, AgentID: x.r.opts.AgentID, ParentRunID: x.parent, Spec: &x.spec,
+		Status: selvage.RunRunning, Usage: x.usage, Cost: x.cost, Steps: x.answers, StartedAt: x.begun}
+}
+
+// totals is the update that books what the run has used.
+func (x *run) totals(status selvage.RunStatus) selvage.RunUpdate {
+	usage, cost, steps := x.usage, x.cost, x.answers
+	return selvage.RunUpdate{ID: x.id, Status: status, Usage: &usage, Cost: &cost, Steps: &steps}
+}
+
+// ended reports why a run cannot go on: its context has ended.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// lostLease reports whether the run was cancelled because somebody else leads
+// the thread now, or nobody can.
+func lostLease(cause error) bool {
+	return errors.Is(cause, selvage.ErrFenced) || errors.Is(cause, selvage.ErrClosed)
+}

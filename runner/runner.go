@@ -1,0 +1,156 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/process"
+	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/store/inmem"
+	"github.com/selvagehq/selvage/tool"
+)
+
+// Runner leads runs. It is safe for concurrent use: runs on different threads
+// go on at the same time, runs on one thread one after the other.
+type Runner struct {
+	opts  Options
+	tools map[string]*tool.Bound
+	specs []selvage.ToolSpec // of tools, in the order given
+	uses  []selvage.ToolUse  // the same, as a run records them
+	price model.Price
+	home  place // of threads that are kept; the zero place if there is no store
+}
+
+// place is where a run takes place.
+type place struct {
+	store  selvage.Store
+	leaser selvage.Leaser
+}
+
+// New returns a runner, or an error matching [selvage.ErrInvalid], or
+// [selvage.ErrUnsupported] for a store without leases.
+func New(opts Options) (*Runner, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("new runner: %w", err)
+	}
+	r := &Runner{opts: opts, tools: make(map[string]*tool.Bound, len(opts.Tools))}
+	for _, t := range opts.Tools {
+		if err := r.bind(t); err != nil {
+			return nil, fmt.Errorf("new runner: %w", err)
+		}
+	}
+	if err := checkHooks(opts.Hooks); err != nil {
+		return nil, fmt.Errorf("new runner: %w", err)
+	}
+	if opts.Price != nil {
+		r.price = *opts.Price
+	} else if p, ok := opts.Model.(model.Pricer); ok {
+		r.price, _ = p.Price()
+	}
+	if opts.Store != nil {
+		leaser, ok := selvage.As[selvage.Leaser](opts.Store)
+		if !ok {
+			return nil, fmt.Errorf("new runner: the store hands out no leases, and a run needs the one of its thread: %w", selvage.ErrUnsupported)
+		}
+		r.home = place{opts.Store, leaser}
+	}
+	if r.opts.Owner == (selvage.Owner{}) {
+		r.opts.Owner = process.Self("selvage")
+	}
+	return r, nil
+}
+
+func (r *Runner) bind(t tool.Tool) error {
+	b, err := tool.Bind(t)
+	if err != nil {
+		return err
+	}
+	spec := b.Spec()
+	if _, taken := r.tools[spec.Name]; taken {
+		return &selvage.InvalidError{Field: "Tools", Reason: fmt.Sprintf("two tools are named %q", spec.Name)}
+	}
+	r.tools[spec.Name] = b
+	r.specs = append(r.specs, spec)
+	r.uses = append(r.uses, spec.Use())
+	return nil
+}
+
+// checkHooks refuses hooks that could not be told apart.
+func checkHooks(hooks []selvage.Hook) error {
+	seen := make(map[string]bool, len(hooks))
+	for i := range hooks {
+		name := hooks[i].Name
+		if name == "" {
+			return &selvage.InvalidError{Field: fmt.Sprintf("Hooks[%d]", i), Reason: "a hook needs a name"}
+		}
+		if seen[name] {
+			return &selvage.InvalidError{Field: "Hooks", Reason: fmt.Sprintf("two hooks are named %q", name)}
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// Run leads a run on a thread, which is made if it does not exist, and returns
+// when the run is over and its end recorded.
+//
+// The error is nil if the run completed or a rule stopped it. It is a
+// [FailedError] if it failed or, when ctx ended, was cancelled; the result then
+// says how far it came. It is a [StateError] if its end could not be recorded.
+// Other errors mean that no run was begun: a [selvage.BusyError] if another
+// holds the thread and [Options.OnActive] is [Reject], [selvage.ErrInvalid] for
+// input that cannot be, [selvage.ErrGone] for a thread that was deleted.
+func (r *Runner) Run(ctx context.Context, thread selvage.ThreadID, in Input) (Result, error) {
+	return collect(r.Stream(ctx, thread, in))
+}
+
+// Stream is [Runner.Run] told step by step. Nothing happens until the sequence
+// is ranged over, and each range is a run of its own. An error is told once:
+// after the run's end was recorded or could not be. In the first case the
+// events of the end still follow it. Leaving the range early cancels the run;
+// its end is then recorded before the range returns.
+func (r *Runner) Stream(ctx context.Context, thread selvage.ThreadID, in Input) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if r.home.store == nil {
+			yield(Event{}, fmt.Errorf("run thread %q: this runner has no store, it can only ask: %w", thread, selvage.ErrUnsupported))
+			return
+		}
+		r.lead(ctx, r.home, thread, in, yield)
+	}
+}
+
+// Ask leads a run of which nothing is kept. It is [Runner.Run] on a new thread
+// in memory.
+func (r *Runner) Ask(ctx context.Context, in Input) (Result, error) {
+	return collect(r.AskStream(ctx, in))
+}
+
+// AskStream is [Runner.Ask] told step by step, as [Runner.Stream] does.
+func (r *Runner) AskStream(ctx context.Context, in Input) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		store := inmem.New(inmem.Options{})
+		defer func() { _ = store.Close() }() // it forgets; there is nothing to lose
+		r.lead(ctx, place{store, store}, askThread, in, yield)
+	}
+}
+
+// askThread is the thread of a run of which nothing is kept.
+const askThread selvage.ThreadID = "ask"
+
+// collect ranges over a run and returns what it came to.
+func collect(events iter.Seq2[Event, error]) (Result, error) {
+	var result Result
+	var failed error
+	for e, err := range events {
+		if err != nil {
+			failed = err
+		}
+		if e.Result != nil {
+			result = *e.Result
+		}
+	}
+	return result, failed
+}

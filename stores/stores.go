@@ -1,0 +1,88 @@
+// Package stores opens a store by its URL: the one place that knows every
+// backend of this build. A program that wants only one backend imports that
+// package instead and links nothing else.
+package stores
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/inmem"
+)
+
+// offered is what an error says about the URLs that this build opens.
+const offered = "this build opens memory:, PATH.db and sqlite:PATH"
+
+// Open opens the store that a URL names:
+//
+//	memory:                nothing is kept
+//	PATH.db, sqlite:PATH   a SQLite file, made if it does not exist
+//
+// A form that Selvage knows and this build does not offer matches
+// [selvage.ErrUnsupported], anything else [selvage.ErrInvalid]; both say what
+// is offered, and never repeat a password. The caller closes the store.
+func Open(ctx context.Context, name string) (selvage.Store, error) {
+	scheme, rest, schemed := strings.Cut(name, ":")
+	switch {
+	case name == "":
+		return nil, refuse("store", "a store needs a name; "+offered)
+	case name == "memory:":
+		return inmem.New(inmem.Options{}), nil
+	case schemed && scheme == "memory":
+		return nil, refuse(name, "a store in memory has no name; use memory:")
+	case schemed && scheme == "sqlite":
+		return openSQLite(ctx, rest)
+	case schemed && isScheme(scheme):
+		return nil, notOffered(scheme, name)
+	case strings.HasPrefix(name, "@"):
+		return nil, refuse(name, "this is a name from a configuration file, which stands for a URL; give the URL itself")
+	case strings.HasSuffix(name, "/") || strings.HasSuffix(name, string(filepath.Separator)):
+		return nil, fmt.Errorf("store %q: a directory is a file store, which is not offered; %s: %w", name, offered, selvage.ErrUnsupported)
+	case strings.EqualFold(filepath.Ext(name), ".db"):
+		return openSQLite(ctx, name)
+	}
+	return nil, refuse(name, offered+"; write sqlite:"+name+" if it is a SQLite file")
+}
+
+// isScheme reports whether s is what a URL starts with, and not a Windows
+// drive.
+func isScheme(s string) bool {
+	return len(s) > 1 && !strings.ContainsAny(s, "./\\@ ")
+}
+
+// notOffered refuses a URL whose scheme is that of no backend of this build.
+func notOffered(scheme, name string) error {
+	what := ""
+	switch scheme {
+	case "postgres", "postgresql":
+		what = "PostgreSQL"
+	case "http", "https":
+		what = "a Selvage server"
+	case "file":
+		what = "the file store"
+	case "nats":
+		what = "NATS, which is a mailbox and not a store"
+	default:
+		return refuse(redacted(name), fmt.Sprintf("%q is not a kind of store; %s", scheme, offered))
+	}
+	return fmt.Errorf("store %q: %s is not offered; %s: %w", redacted(name), what, offered, selvage.ErrUnsupported)
+}
+
+// redacted is a URL without the password that may be in it.
+func redacted(name string) string {
+	u, err := url.Parse(name)
+	if err != nil {
+		scheme, _, _ := strings.Cut(name, ":")
+		return scheme + ":..."
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.Redacted()
+}
+
+func refuse(name, reason string) error {
+	return fmt.Errorf("open store: %w", &selvage.InvalidError{Field: name, Reason: reason})
+}
