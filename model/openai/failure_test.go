@@ -200,6 +200,9 @@ func TestNobodyListens(t *testing.T) {
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("error %v, want the refused connection in it", err)
 	}
+	if strings.Contains(err.Error(), "/v1") {
+		t.Errorf("error %v shows the URL, which may hold what is private", err)
+	}
 }
 
 // A certificate that does not check out will not do so in the next attempt.

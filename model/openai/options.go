@@ -41,7 +41,8 @@ type Options struct {
 	// IdleTimeout is how long the server may send nothing at all before the
 	// attempt is given up as transient, or as cut after part of the answer.
 	// Time that the caller takes between chunks does not count. Zero means 5
-	// minutes; negative waits for ever.
+	// minutes; negative waits for ever. Once the model has finished, its usage
+	// is waited for no longer than 10 seconds.
 	IdleTimeout time.Duration
 
 	// Price is what the model costs. Nil means that it is not known.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -14,9 +13,6 @@ import (
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/model"
 )
-
-// afterFinish bounds the wait for usage once the answer itself is complete.
-const afterFinish = 10 * time.Second
 
 // Stream sends req and yields the answer as it arrives. Tool calls come at the
 // end, when all of their pieces have; those of a broken stream are dropped. An
@@ -56,7 +52,7 @@ func (m *Model) attempt(ctx context.Context, req model.Request, give func(model.
 			return nil
 		}
 		if a.finish != "" {
-			w.shorten(afterFinish)
+			w.complete()
 		}
 	}
 	err = stream.Err()

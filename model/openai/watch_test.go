@@ -124,6 +124,15 @@ func TestSilence(t *testing.T) {
 			send(w, text("all"), finish("stop"))
 			wait(r)
 		}, "", "all", 10 * time.Second},
+		"after the finish, without a limit": {-1, func(w http.ResponseWriter, r *http.Request) {
+			send(w, text("all"), finish("stop"))
+			wait(r)
+		}, "", "all", 10 * time.Second},
+		// A connection that is not given back is not worth waiting for.
+		"after the end": {time.Minute, func(w http.ResponseWriter, r *http.Request) {
+			send(w, text("all"), finish("stop"), usage, done)
+			wait(r)
+		}, "", "all", 100 * time.Millisecond},
 		"without a limit": {-1, func(w http.ResponseWriter, _ *http.Request) {
 			time.Sleep(24 * time.Hour)
 			send(w, text("late"), finish("stop"), done)
