@@ -111,6 +111,9 @@ func (x *run) answer(ctx context.Context, t *task) error {
 	}
 	result := t.verdict
 	if result == nil {
+		if err := ended(ctx); err != nil {
+			return err
+		}
 		var ops state.Patch
 		if result, ops, err = x.call(ctx, t); err != nil {
 			return err

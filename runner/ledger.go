@@ -109,12 +109,6 @@ func (l *ledger) open(callID string) bool {
 	return open
 }
 
-// messages returns the end of the conversation, recorded or to be, of which
-// the last keep messages are the window.
-func (l *ledger) messages() []selvage.Message {
-	return append(slices.Clip(l.window), l.pending.messages...)
-}
-
 // remember adds recorded messages to the window.
 func (l *ledger) remember(messages []selvage.Message) {
 	l.window = append(l.window, messages...)

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/tool"
@@ -42,8 +43,20 @@ func window(messages []selvage.Message, keep int) []selvage.Message {
 	return view
 }
 
-// unanswered returns the calls among messages that have no result there, in
-// order. A run other than "" counts alone.
+// messages returns the end of the conversation, recorded or to be, of which
+// the last keep messages are the window.
+func (x *run) messages() []selvage.Message {
+	all := append(slices.Clip(x.window), x.pending.messages...)
+	for i := len(x.window); i < len(all); i++ {
+		if all[i].RunID == "" {
+			all[i].RunID = x.id // as the store will
+		}
+	}
+	return all
+}
+
+// unanswered returns the calls of a run among messages that have no result
+// there, in order.
 func unanswered(messages []selvage.Message, run selvage.RunID) []selvage.ToolCall {
 	answered := make(map[string]bool)
 	for i := range messages {
@@ -54,7 +67,7 @@ func unanswered(messages []selvage.Message, run selvage.RunID) []selvage.ToolCal
 	var calls []selvage.ToolCall
 	for i := range messages {
 		for _, c := range messages[i].ToolCalls {
-			if !answered[c.ID] && (run == "" || messages[i].RunID == run) {
+			if !answered[c.ID] && messages[i].RunID == run {
 				calls = append(calls, c)
 			}
 		}
