@@ -23,6 +23,14 @@ func groups(cfg Config) []group {
 		{"Preconditions", preconditionPromises()},
 		{"Order", orderPromises()},
 		{"Dedupe", dedupePromises()},
+		{"Chain", chainPromises()},
+		{"Shape", shapePromises()},
+		{"IDs", idPromises()},
+		{"Limits", limitPromises()},
+		{"Runs", runPromises()},
+		{"Calls", callPromises()},
+		{"Load", loadPromises()},
+		{"State", statePromises()},
 	}
 	return all
 }
