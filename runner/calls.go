@@ -198,8 +198,20 @@ func (x *run) conclude(call selvage.ToolCall, result selvage.ToolResult, journal
 		}
 		x.journal(selvage.CallUpdate{CallID: call.ID, Status: status})
 	}
-	// Deleting what is there always applies.
-	_ = x.patch(sourceCallEnd, x.r.opts.State.CallCleanup(x.doc, call.ID))
+	x.forget(call.ID)
+}
+
+// forget deletes what a call has kept for itself.
+func (x *run) forget(callID string) {
+	cleanup := x.r.opts.State.CallCleanup(x.doc, callID)
+	if cleanup == nil {
+		return
+	}
+	all := state.At(state.CallsKey)
+	if calls, _ := x.doc.Get(all); calls.Len() == 1 {
+		cleanup = state.Patch{state.Delete(all)}
+	}
+	_ = x.patch(sourceCallEnd, cleanup) // a delete always applies
 }
 
 // toolCall is a call as its tool is given it.
