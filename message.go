@@ -45,10 +45,10 @@ type Message struct {
 }
 
 // Text returns the text parts of the message, joined.
-func (m *Message) Text() string { return m.Content.Text() }
+func (m Message) Text() string { return m.Content.Text() }
 
 // Internal reports whether the message is hidden from the user.
-func (m *Message) Internal() bool { return m.Visibility == VisibleInternal }
+func (m Message) Internal() bool { return m.Visibility == VisibleInternal }
 
 // UserText returns a user message that says text.
 func UserText(text string) Message { return Message{Role: RoleUser, Content: Text(text)} }
