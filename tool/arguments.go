@@ -2,9 +2,11 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -107,7 +109,11 @@ func checkArguments(schema *jsonschema.Schema, args json.RawMessage) []Fault {
 	case !errors.As(err, &invalid):
 		return []Fault{{Reason: err.Error()}}
 	}
-	return leaves(invalid, message.NewPrinter(language.English), nil)
+	faults := leaves(invalid, message.NewPrinter(language.English), nil)
+	slices.SortFunc(faults, func(a, b Fault) int {
+		return cmp.Or(strings.Compare(string(a.Path), string(b.Path)), strings.Compare(a.Reason, b.Reason))
+	})
+	return faults
 }
 
 // leaves collects the faults that have no further cause.

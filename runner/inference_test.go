@@ -1,0 +1,215 @@
+package runner_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/runner"
+	"github.com/selvagehq/selvage/tool"
+)
+
+// scripted is a model that answers each request with the next of its streams.
+type scripted struct {
+	streams  [][]any // model.Chunk, error or time.Duration
+	attempts []int
+	times    []time.Time
+}
+
+func (*scripted) Name() string { return "test/scripted" }
+
+func (m *scripted) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		m.attempts, m.times = append(m.attempts, req.Attempt), append(m.times, time.Now())
+		next := m.streams[0]
+		m.streams = m.streams[1:]
+		for _, step := range next {
+			switch step := step.(type) {
+			case error:
+				yield(model.Chunk{}, step)
+				return
+			case model.Chunk:
+				if !yield(step, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func text(s string) model.Chunk   { return model.Chunk{Text: s} }
+func tokens(n int64) model.Chunk  { return model.Chunk{Usage: &selvage.Usage{OutputTokens: n}} }
+func failing(c model.Class) error { return &model.Error{Class: c, Err: errors.New("scripted")} }
+func call(name, args string) model.Chunk {
+	return model.Chunk{ToolCall: &selvage.ToolCall{ID: "1", Name: name, Arguments: []byte(args)}}
+}
+
+var stop = model.Chunk{Finish: model.FinishStop}
+
+// A failure that may pass is tried again, as patiently as the provider asks;
+// what failed attempts used is booked, and a turn is counted once.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	later := &model.Error{Class: model.RateLimited, RetryAfter: 30 * time.Second, Err: errors.New("scripted")}
+	never := &model.Error{Class: model.RateLimited, RetryAfter: time.Hour, Err: errors.New("scripted")}
+	tests := []struct {
+		name    string
+		streams [][]any
+		waits   []float64 // seconds at least, at most 1.5 times
+		code    string    // of the failure
+		tokens  int64
+	}{
+		{"passes", [][]any{{failing(model.Transient)}, {text("ok"), tokens(2), stop}}, []float64{0.4}, "", 2},
+		{"cut in the middle", [][]any{{text("o"), tokens(1), failing(model.Cut)}, {text("ok"), tokens(2), stop}}, []float64{0.4}, "", 3},
+		{"ends without saying so", [][]any{{text("o")}, {}, {text("ok"), tokens(2), stop}}, []float64{0.4, 0.8}, "", 2},
+		{"asks for patience", [][]any{{later}, {text("ok"), stop}}, []float64{30}, "", 0},
+		{"asks for too much", [][]any{{never}}, nil, "rate_limited", 0},
+		{"permanent", [][]any{{failing(model.Permanent)}}, nil, "permanent", 0},
+		{"unclassified", [][]any{{errors.New("what?")}}, nil, "permanent", 0},
+		{"never passes", [][]any{{failing(model.Transient)}, {failing(model.Transient)}, {failing(model.Transient)}, {tokens(5), failing(model.RateLimited)}},
+			[]float64{0.4, 0.8, 1.6}, "rate_limited", 5},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m, store := &scripted{streams: tt.streams}, newSpy()
+				price := model.Price{Output: selvage.Dollar * 1_000_000}
+				r := newRunner(t, runner.Options{Store: store, Model: m, Price: &price})
+				retries, texts := 0, ""
+				var result runner.Result
+				var failed error
+				for e, err := range r.Stream(t.Context(), "t", runner.Text("hi")) {
+					switch {
+					case err != nil:
+						failed = err
+					case e.Kind == runner.EventRetry:
+						retries, texts = retries+1, ""
+					case e.Kind == runner.EventDelta:
+						texts += e.Text
+					case e.Result != nil:
+						result = *e.Result
+					}
+				}
+				if result.Outcome.Code != tt.code || (failed == nil) != (tt.code == "") {
+					t.Errorf("outcome %v, error %v", result.Outcome, failed)
+				}
+				if tt.code == "" && (result.Text != "ok" || texts != "ok" || result.Steps != 1) {
+					t.Errorf("answer %q, deltas since the last retry %q, %d steps", result.Text, texts, result.Steps)
+				}
+				if result.Usage.OutputTokens != tt.tokens || result.Cost != selvage.Dollar*selvage.Money(tt.tokens) {
+					t.Errorf("usage %v, cost %v; want %d tokens", result.Usage, result.Cost, tt.tokens)
+				}
+				if len(m.times) != len(tt.waits)+1 || retries != len(tt.waits) {
+					t.Fatalf("%d attempts, %d told; want %d", len(m.times), retries, len(tt.waits)+1)
+				}
+				for i, want := range tt.waits {
+					got := m.times[i+1].Sub(m.times[i]).Seconds()
+					if got < want-1e-9 || got > 1.5*want || m.attempts[i+1] != i+1 {
+						t.Errorf("attempt %d (%d) after %.2fs, want %.2fs", i+1, m.attempts[i+1], got, want)
+					}
+				}
+				page, err := store.Runs(t.Context(), selvage.RunQuery{})
+				if err != nil || page.Items[0].Usage != result.Usage || page.Items[0].Cost != result.Cost {
+					t.Errorf("recorded %+v, %v", page.Items, err)
+				}
+				checkChain(t, store, "t")
+			})
+		})
+	}
+}
+
+// Calls get ids of their own, so that a provider that counts from one each time
+// does not make two calls of a thread one.
+func TestCallIDs(t *testing.T) {
+	t.Parallel()
+	turn := []any{call("echo", `{"text":"a"}`), stop}
+	m, store := &scripted{streams: [][]any{turn, turn, {text("ok"), stop}}}, newSpy()
+	mustRun(t, newRunner(t, runner.Options{Store: store, Model: m, Tools: []tool.Tool{echoTool("echo", selvage.EffectOnce)}}), "t", "hi")
+	checkChain(t, store, "t")
+}
+
+// What a model gets wrong goes back to it.
+func TestBadCalls(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		`"not an object"`:              "the arguments of echo are not valid:\n- arguments: they must be one JSON object, not string",
+		`{}`:                           "the arguments of echo are not valid:\n- arguments: missing property 'text'",
+		`{"text":1,"more":2}`:          "the arguments of echo are not valid:\n- arguments: additional properties 'more' not allowed\n- /text: got number, want string",
+		`{"text":"a","text":"b"}`:      "the arguments of echo are not valid:\n- arguments: invalid JSON at byte",
+		`{"text":"fine"}`:              "fine",
+		`{"text":"9007199254740993 "}`: "9007199254740993 ",
+	} {
+		m, store := &scripted{streams: [][]any{{call("echo", args), stop}, {text("ok"), stop}}}, newSpy()
+		mustRun(t, newRunner(t, runner.Options{Store: store, Model: m, Tools: []tool.Tool{echoTool("echo", selvage.EffectOnce)}}), "t", "hi")
+		if got := load(t, store, "t").Messages[2].Text(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: result %q, want %q", args, got, want)
+		}
+		checkChain(t, store, "t")
+	}
+}
+
+// How an answer ended is part of the outcome if it is not complete.
+func TestFinishReasons(t *testing.T) {
+	t.Parallel()
+	for finish, code := range map[model.Finish]string{model.FinishStop: "", model.FinishLength: runner.CodeLength, model.FinishContentFilter: runner.CodeFilter} {
+		m := &scripted{streams: [][]any{{text("ok"), model.Chunk{Finish: finish}}}}
+		result, err := newRunner(t, runner.Options{Model: m}).Ask(t.Context(), runner.Text("hi"))
+		if err != nil || result.Outcome.Kind != selvage.OutcomeCompleted || result.Outcome.Code != code || result.Text != "ok" {
+			t.Errorf("%s: %+v, %v", finish, result, err)
+		}
+	}
+}
+
+// A limit trips when it is reached, before the next turn; zero allows nothing.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	n := func(n int) *int { return &n }
+	n64 := func(n int64) *int64 { return &n }
+	money := func(m selvage.Money) *selvage.Money { return &m }
+	duration := func(d time.Duration) *time.Duration { return &d }
+	const loop = `loop 9 echo {"text":"a"}`
+	tests := []struct {
+		name  string
+		opts  runner.Options
+		code  string
+		steps int
+	}{
+		{"turns", runner.Options{MaxTurns: 2}, runner.CodeMaxTurns, 2},
+		{"turns as a limit", runner.Options{MaxTurns: 2, Limits: selvage.Limits{Turns: n(3)}}, runner.CodeMaxTurns, 3},
+		{"no turns", runner.Options{Limits: selvage.Limits{Turns: n(0)}}, runner.CodeMaxTurns, 0},
+		{"any turns", runner.Options{MaxTurns: -1}, "", 10},
+		{"tokens", runner.Options{Limits: selvage.Limits{Tokens: n64(5)}}, runner.CodeMaxTokens, 2}, // 4 words, then 5 more
+		{"no tokens", runner.Options{Limits: selvage.Limits{Tokens: n64(0)}}, runner.CodeMaxTokens, 0},
+		{"spend", runner.Options{Limits: selvage.Limits{Spend: money(selvage.Dollar * 4 / 1_000_000)}}, runner.CodeMaxSpend, 1},
+		{"duration", runner.Options{Limits: selvage.Limits{Duration: duration(25 * time.Second)}}, runner.CodeDuration, 3},
+		{"enough of all", runner.Options{Limits: selvage.Limits{Tokens: n64(1e6), Spend: money(selvage.Dollar), Duration: duration(time.Hour)}}, "", 10},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := newSpy()
+				tt.opts.Store, tt.opts.Tools = store, []tool.Tool{tool.Func("echo", "", func(_ context.Context, in echoIn) (string, error) {
+					time.Sleep(10 * time.Second)
+					return in.Text, nil
+				}, tool.Options{Effect: selvage.EffectNone})}
+				result := mustRun(t, newRunner(t, tt.opts), "t", loop)
+				want := selvage.OutcomeStopped
+				if tt.code == "" {
+					want = selvage.OutcomeCompleted
+				}
+				if o := result.Outcome; o.Kind != want || o.Code != tt.code || result.Steps != tt.steps {
+					t.Errorf("outcome %v after %d steps, want %s %s after %d", o, result.Steps, want, tt.code, tt.steps)
+				}
+				checkChain(t, store, "t")
+			})
+		})
+	}
+}

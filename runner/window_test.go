@@ -1,0 +1,87 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/selvagehq/selvage"
+)
+
+// talk makes messages of a script: u is a user message, aXY an assistant's
+// with calls X and Y, tX the result of call X, s a system message.
+func talk(script string) []selvage.Message {
+	var messages []selvage.Message
+	for word := range strings.FieldsSeq(script) {
+		m := selvage.Message{Content: selvage.Text(word)}
+		switch word[0] {
+		case 'u':
+			m.Role = selvage.RoleUser
+		case 's':
+			m.Role = selvage.RoleSystem
+		case 'a':
+			m.Role = selvage.RoleAssistant
+			for _, id := range word[1:] {
+				m.ToolCalls = append(m.ToolCalls, selvage.ToolCall{ID: string(id), Name: "tool"})
+			}
+		case 't':
+			m.Role, m.ToolCallID = selvage.RoleTool, word[1:]
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// The model sees the last messages, every call with its result and no result
+// without its call.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		script string
+		keep   int
+		want   string
+	}{
+		{"", 3, ""},
+		{"u1 a u2", 3, "u1 a u2"},
+		{"u1 a u2 a u3", 3, "u2 a u3"},
+		{"u1 aX tX a", 4, "u1 aX tX a"},
+		{"u1 aX tX a", 3, "aX tX a"},
+		{"u1 aX tX a", 2, "a"},                                          // the cut took the call, so its result goes too
+		{"u1 aXY tX tY a", 3, "a"},                                      // both results
+		{"aXY tY tX a", 9, "aXY tX tY a"},                               // results in the order of their calls
+		{"aX u2 tX a", 9, "aX tX u2 a"},                                 // what came between comes after
+		{"aX u2", 9, "aX [interrupted] u2"},                             // a result that is not there
+		{"aXY tX u2", 9, "aXY tX [interrupted] u2"},                     // and one of two
+		{"tX u1", 9, "u1"},                                              // a result of nothing
+		{"s u1 aX", 9, "s u1 aX [interrupted]"},                         // at the end
+		{"u1 aX tX aY tY a u2", 5, "aY tY a u2"},                        // cut between a call and its result
+		{strings.Repeat("u a ", 300), 200, strings.Repeat("u a ", 100)}, // the default
+	}
+	for _, tt := range tests {
+		t.Run(fmt.Sprintf("%.30s to %d", tt.script, tt.keep), func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, m := range window(talk(tt.script), tt.keep) {
+				got = append(got, m.Text())
+			}
+			if strings.Join(got, " ") != strings.TrimSpace(tt.want) {
+				t.Errorf("window %v, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// However long a run takes, it keeps a bounded number of messages.
+func TestLedgerIsBounded(t *testing.T) {
+	t.Parallel()
+	l := &ledger{keep: 10}
+	for i := range 1000 {
+		l.remember([]selvage.Message{{Seq: int64(i)}})
+		if len(l.window) > 20 {
+			t.Fatalf("%d messages after %d", len(l.window), i)
+		}
+	}
+	if last := l.window[len(l.window)-1].Seq; last != 999 || len(l.window) < 10 {
+		t.Errorf("%d messages, the last is %d", len(l.window), last)
+	}
+}
