@@ -92,8 +92,8 @@ func Keys() []Key {
 		{Name: "mcp.*.env.*", Help: "environment of an MCP server", Reserved: true, Secret: true, grants: always},
 	}
 	for _, p := range []struct{ name, model, base string }{
-		{"openai", "gpt-5-mini", ""},
-		{"anthropic", "claude-sonnet-4-5", ""},
+		{"openai", "gpt-5-mini", "https://api.openai.com/v1/"},
+		{"anthropic", "claude-sonnet-4-5", "https://api.anthropic.com/v1/"},
 		{"gemini", "gemini-2.5-flash", "https://generativelanguage.googleapis.com/v1beta/openai/"},
 		{"ollama", "llama3.2", "http://127.0.0.1:11434/v1/"},
 	} {

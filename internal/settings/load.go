@@ -19,6 +19,7 @@ const FileName = "selvage.yaml"
 type Inputs struct {
 	Dir        string // the working directory, absolute
 	UserDir    string // the folder of the user's own file, absolute; may be empty
+	SkipFiles  bool   // read none
 	LookupEnv  func(name string) (string, bool)
 	LookupFlag func(key string) (text, flag string, given bool)
 	// Trusted reports whether the user trusts a directory. It is asked only
@@ -74,8 +75,10 @@ func Load(in Inputs) (*Settings, error) {
 			s.put(k, k.Name, Value{Text: k.Default, Words: words(k.Default), Source: FromDefault})
 		}
 	}
-	if err := s.addFiles(keys, in); err != nil {
-		return nil, err
+	if !in.SkipFiles {
+		if err := s.addFiles(keys, in); err != nil {
+			return nil, err
+		}
 	}
 	for i := range keys {
 		if err := s.addOutside(&keys[i], in); err != nil {

@@ -33,14 +33,14 @@ type Value struct {
 }
 
 // Set reports whether somebody chose the value.
-func (v *Value) Set() bool { return v.Source != FromDefault }
+func (v Value) Set() bool { return v.Source != FromDefault }
 
 // Hidden stands for a secret that is set.
 const Hidden = "********"
 
 // Shown returns the value as people may see it: secrets hidden, also those in
 // URLs.
-func (v *Value) Shown() string {
+func (v Value) Shown() string {
 	switch {
 	case v.Secret && v.Text != "":
 		return Hidden

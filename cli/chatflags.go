@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/settings"
+	"github.com/selvagehq/selvage/runner"
+)
+
+// runFlags are the flags that chat and ask share.
+type runFlags struct {
+	message string
+	said    bool // --message was given
+}
+
+func (r *runFlags) register(a *app, cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVarP(&r.message, "message", "m", "", "send one message, `TEXT`, and print the reply; - reads it from stdin")
+	f.String("model", "", "`PROVIDER/NAME` of the model")
+	f.StringArray("tool", nil, "let the model call this tool, `NAME`; repeatable; none takes all away")
+	f.String("system", "", "system prompt: `TEXT`, or @FILE")
+	f.String("user", "", "`ID` of the user whom a new thread belongs to")
+	f.Var(&checked{kind: "name", check: checkAgent}, "agent", "`NAME` of the agent that runs are recorded under")
+	f.Var(number(), "max-turns", "at most this `NUMBER` of answers of the model in a run")
+	f.Var(dollars(), "max-spend", "at most this many `DOLLARS` in a run")
+	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
+	f.Var(duration(), "wait", "wait this `DURATION` for the answer, then exit 124; the run is not ended")
+	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "how calls of one turn run: sequential")
+	_ = cmd.RegisterFlagCompletionFunc("tool", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return a.toolNames(), cobra.ShellCompDirectiveNoFileComp
+	}) // it fails only for a flag that is not there
+}
+
+var agentPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+
+func checkAgent(name string) error {
+	if !agentPattern.MatchString(name) {
+		return fmt.Errorf("%q is not the name of an agent: letters, digits, '_', '.' and '-', beginning with a letter or a digit", name)
+	}
+	return nil
+}
+
+func checkToolCalls(mode string) error {
+	switch mode {
+	case "sequential":
+		return nil
+	case "parallel":
+		return fmt.Errorf("parallel is not offered yet; calls run one after the other")
+	}
+	return fmt.Errorf("%q is not parallel or sequential", mode)
+}
+
+// text returns the one message to send, and whether there is one: TEXT, the
+// flag, or all of stdin.
+func (r *runFlags) text(a *app, cmd *cobra.Command, args []string) (string, bool, error) {
+	r.said = cmd.Flags().Changed("message")
+	var text string
+	switch {
+	case r.said && len(args) > 0:
+		return "", false, usage("give the message once", "there are two messages, %q and that of --message", args[0])
+	case r.said && r.message == "-":
+		all, err := io.ReadAll(io.LimitReader(a.stdin, selvage.MaxSetBytes+1))
+		if err != nil {
+			return "", false, fmt.Errorf("read stdin: %w", err)
+		}
+		if strings.TrimSpace(string(all)) == "" {
+			return "", false, usage("for example: echo hello | "+cmd.CommandPath()+" -m -", "nothing on stdin")
+		}
+		return strings.TrimSuffix(strings.TrimSuffix(string(all), "\n"), "\r"), true, nil
+	case r.said:
+		text = r.message
+	case len(args) > 0:
+		text = args[0]
+	default:
+		return "", false, nil
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", false, usage("for example: "+cmd.CommandPath()+` -m "hello"`, "the message is empty")
+	}
+	return text, true, nil
+}
+
+// oneText wants one argument at most.
+func oneText(cmd *cobra.Command, args []string) error {
+	if len(args) <= 1 {
+		return nil
+	}
+	return usage("put quotes around the text: "+cmd.CommandPath()+" "+quote(strings.Join(args, " ")), "it takes one text, not %d arguments", len(args))
+}
+
+// limits are the bounds of a run that are configured.
+func (a *app) limits() selvage.Limits {
+	var l selvage.Limits
+	// The texts were checked when they were read.
+	if v := a.conf.Get("max_turns"); v.Set() {
+		n, _ := settings.ParseNumber(v.Text)
+		l.Turns = &n
+	}
+	if v := a.conf.Get("max_spend"); v.Set() {
+		m, _ := settings.ParseDollars(v.Text)
+		l.Spend = &m
+	}
+	if v := a.conf.Get("max_duration"); v.Set() {
+		d := durationOf(v.Text)
+		l.Duration = &d
+	}
+	return l
+}
+
+// patience is how long to wait for an answer; zero is for ever.
+func (a *app) patience() time.Duration { return durationOf(a.conf.Get("wait").Text) }
+
+// onActive is what to do about a busy thread.
+func (a *app) onActive() (runner.OnActive, error) {
+	v := a.conf.Get("on_active")
+	switch v.Text {
+	case "queue":
+		return runner.Queue, nil
+	case "reject":
+		return runner.Reject, nil
+	}
+	return "", usage("use queue or reject", "%s: %s is not offered yet", v.Where, v.Text)
+}
+
+// keeps reports whether the conversation is kept.
+func (a *app) keeps() bool { return a.conf.Get("memory_mode").Text == "persistent" }

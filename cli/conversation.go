@@ -1,0 +1,427 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/settings"
+	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/runner"
+	"github.com/selvagehq/selvage/store/inmem"
+)
+
+// conversation is one thread and what its next run is made of.
+type conversation struct {
+	*app
+	store  selvage.Store // nil: nothing is kept, not even from turn to turn
+	id     selvage.ThreadID
+	made   makeup
+	runner *runner.Runner
+	active runner.OnActive
+	update *selvage.ThreadUpdate // what the first turn says about the thread
+	show   *teller
+}
+
+// opening is what a conversation is begun with.
+type opening struct {
+	thread   string // its id; empty is a new one
+	latest   bool   // the thread that was updated last
+	onActive runner.OnActive
+}
+
+// beginAsk makes a conversation of one turn of which nothing is kept.
+func (a *app) beginAsk() (*conversation, error) {
+	made, picked, err := a.resolveMakeup(nil)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversation{app: a, made: made, show: newTeller(a)}
+	if err := c.assemble(runner.Queue); err != nil {
+		return nil, err
+	}
+	c.notePicked(picked)
+	return c, nil
+}
+
+// beginChat opens the store and the thread. What cannot be is found before
+// anything is made.
+func (a *app) beginChat(ctx context.Context, o opening) (_ *conversation, err error) {
+	c := &conversation{app: a, show: newTeller(a)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if a.keeps() {
+		c.store, err = a.openStore(ctx, forReading)
+		if err != nil && !missingStore(err) {
+			return nil, err
+		}
+	}
+	thread, err := c.find(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	last, err := c.lastMakeup(ctx, thread)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.belong(thread); err != nil {
+		return nil, err
+	}
+	var picked *choice
+	if c.made, picked, err = a.resolveMakeup(last); err != nil {
+		return nil, err
+	}
+	if err := c.assemble(o.onActive); err != nil { // without the store: a check
+		return nil, err
+	}
+	if c.store == nil {
+		if c.store, err = a.makeStore(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.assemble(o.onActive); err != nil {
+		return nil, err
+	}
+	c.noteThread(thread, last, picked)
+	return c, c.recover(ctx, thread)
+}
+
+// memoryStore is the store of which nothing is left.
+const memoryStore = "memory:"
+
+// makeStore makes the store that does not exist yet.
+func (a *app) makeStore(ctx context.Context) (selvage.Store, error) {
+	if !a.keeps() {
+		return inmem.New(inmem.Options{}), nil
+	}
+	return a.openStore(ctx, forWriting)
+}
+
+// kept reports whether anybody can come back to the conversation.
+func (c *conversation) kept() bool {
+	if c.store == nil || !c.keeps() {
+		return false
+	}
+	url, err := c.storeURL()
+	return err == nil && url != memoryStore
+}
+
+func (c *conversation) close() error {
+	if c.store == nil {
+		return nil
+	}
+	return c.store.Close()
+}
+
+// find decides which thread it is, and loads its head; nil if it is new.
+func (c *conversation) find(ctx context.Context, o opening) (*selvage.Head, error) {
+	c.id = selvage.ThreadID(o.thread)
+	if o.latest {
+		id, err := c.latest(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.id = id
+	}
+	if c.id == "" {
+		c.id = selvage.ThreadID(selvage.NewID())
+		return nil, nil
+	}
+	if c.store == nil {
+		return nil, nil
+	}
+	none := 0
+	head, err := c.store.Load(ctx, c.id, selvage.LoadOptions{Messages: &none})
+	if errors.Is(err, selvage.ErrNotFound) {
+		return nil, nil
+	}
+	return &head, err
+}
+
+// latest is the thread that was updated last, of the user if one is named.
+func (c *conversation) latest(ctx context.Context) (selvage.ThreadID, error) {
+	missing := &failure{exit: exitNotFound, class: "not_found", err: errors.New("there is no thread to go on with"),
+		hint: fmt.Sprintf("`%s chat` begins one", c.name)}
+	if c.store == nil {
+		return "", missing
+	}
+	one := 1
+	q := selvage.ThreadQuery{Order: selvage.ByUpdated, Limit: &one}
+	if v := c.conf.Get("user"); v.Source == settings.FromFlag {
+		q.UserID = v.Text
+	}
+	page, err := c.store.Threads(ctx, q)
+	switch {
+	case err != nil:
+		return "", err
+	case len(page.Items) == 0:
+		return "", missing
+	}
+	return page.Items[0].ID, nil
+}
+
+// lastMakeup is what the last run of the thread was made of; nil if there was
+// none.
+func (c *conversation) lastMakeup(ctx context.Context, head *selvage.Head) (*makeup, error) {
+	if head == nil || head.Thread.LatestRunID == "" {
+		return nil, nil
+	}
+	one := 1
+	page, err := c.store.Runs(ctx, selvage.RunQuery{ThreadID: c.id, Limit: &one})
+	if err != nil || len(page.Items) == 0 || page.Items[0].Spec == nil {
+		return nil, err
+	}
+	m := makeupOf(page.Items[0].Spec)
+	return &m, nil
+}
+
+// belong makes sure that a thread is not taken for another user's, and says
+// whom a new one belongs to.
+func (c *conversation) belong(head *selvage.Head) error {
+	v := c.conf.Get("user")
+	if v.Text == "" {
+		return nil
+	}
+	if err := selvage.CheckID("user", v.Text); err != nil {
+		return err
+	}
+	if head != nil && head.Thread.UserID != "" && head.Thread.UserID != v.Text {
+		if v.Source != settings.FromFlag {
+			return nil
+		}
+		return &failure{exit: exitConflict, class: "conflict", err: fmt.Errorf("thread %q belongs to user %q, not %q", c.id, head.Thread.UserID, v.Text),
+			hint: "leave --user out, or begin a new thread"}
+	}
+	if head == nil || head.Thread.UserID == "" && v.Source == settings.FromFlag {
+		c.update = &selvage.ThreadUpdate{UserID: &v.Text}
+	}
+	return nil
+}
+
+// assemble makes the runner of the conversation.
+func (c *conversation) assemble(onActive runner.OnActive) error {
+	r, err := c.runnerOf(&c.made, c.conf.Get("agent").Text, onActive)
+	if err == nil {
+		c.runner, c.active = r, onActive
+	}
+	return err
+}
+
+// runnerOf makes a runner of what a run is made of.
+func (c *conversation) runnerOf(m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
+	answers, err := c.openModel(m.model)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := c.openTools(m.tools)
+	if err != nil {
+		return nil, err
+	}
+	limits := c.limits()
+	if limits.Spend != nil {
+		if err := c.checkPriced(answers); err != nil {
+			return nil, err
+		}
+	}
+	return runner.New(runner.Options{Store: c.store, Model: answers, System: m.system, Tools: tools, AgentID: agent,
+		Limits: limits, OnActive: onActive, Logger: c.log})
+}
+
+// checkPriced refuses to bound what cannot be counted.
+func (c *conversation) checkPriced(m model.Model) error {
+	if p, ok := m.(model.Pricer); ok {
+		if _, known := p.Price(); known {
+			return nil
+		}
+	}
+	return usage(fmt.Sprintf("put it into your selvage.yaml, in dollars a million tokens: prices: {%s: {input: ..., output: ...}}", m.Name()),
+		"spending cannot be bounded, the price of %s is not known", m.Name())
+}
+
+// recover sees to a run of the thread whose process died: what can go on goes
+// on, with what it was made of.
+func (c *conversation) recover(ctx context.Context, head *selvage.Head) error {
+	if head == nil || head.OpenRun == nil || head.OpenRun.Spec == nil {
+		return nil
+	}
+	was := makeupOf(head.OpenRun.Spec)
+	r, err := c.runnerOf(&was, head.OpenRun.AgentID, runner.Queue)
+	if err != nil {
+		// It cannot go on here; the next run of the thread ends it and says so.
+		return nil
+	}
+	all, err := r.Recover(ctx, c.id)
+	for _, one := range all {
+		c.note("%s", one)
+	}
+	return err
+}
+
+// noteThread says what a person has to know before the first turn.
+func (c *conversation) noteThread(head *selvage.Head, last *makeup, picked *choice) {
+	c.noteIgnored()
+	c.notePicked(picked)
+	switch {
+	case !c.kept():
+		c.note("nothing of this conversation is kept")
+	case head == nil:
+		c.note("new thread %s; go on with: %s", c.id, c.goOn())
+	case last != nil:
+		if d := last.differences(&c.made); d != "" {
+			c.note("thread %s goes on with %s", c.id, d)
+		} else if better, err := c.choose(); err == nil && simulated(c.made.model) && !simulated(better.model) {
+			c.note("thread %s goes on with %s, as before; --model %s would answer for real", c.id, c.made.model, better.model)
+		}
+	}
+}
+
+// notePicked says which model answers if nobody named one.
+func (c *conversation) notePicked(picked *choice) {
+	switch {
+	case picked == nil:
+	case picked.variable != "":
+		c.note("model %s, because %s is set; --model chooses another", picked.model, picked.variable)
+	default:
+		c.note("no model is configured, so %s answers: it is offline and does what it is told. Things to type:", fallbackModel)
+		c.note("  remember the key is under the mat")
+		c.note("  recall")
+		c.note("  stream 10")
+		c.note("for a real model: export OPENAI_API_KEY=... (or ANTHROPIC_API_KEY, GEMINI_API_KEY), or --model ollama/NAME")
+	}
+}
+
+// goOn is the command that continues the conversation.
+func (c *conversation) goOn() string { return c.again("chat", "--thread", quote(string(c.id))) }
+
+// errDuration is that a run took longer than --max-duration.
+var errDuration = errors.New("the run took longer than it may")
+
+// send leads one turn and shows it.
+func (c *conversation) send(ctx context.Context, text string) (runner.Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	in := runner.Text(text)
+	in.Thread = c.update
+	stream := c.runner.AskStream(ctx, in)
+	if c.store != nil {
+		stream = c.runner.Stream(ctx, c.id, in)
+	}
+	var result runner.Result
+	var failed error
+	var clock *time.Timer
+	for e, err := range stream {
+		if err != nil {
+			failed = err
+			continue
+		}
+		if clock == nil && e.RunID != "" {
+			clock = c.bound(cancel)
+			defer clock.Stop()
+		}
+		if e.Result != nil {
+			result = *e.Result
+		}
+		c.show.event(&e)
+	}
+	c.show.breakLine()
+	if failed != nil {
+		return result, c.explain(ctx, failed)
+	}
+	c.update = nil
+	if result.Outcome.Kind == selvage.OutcomeStopped {
+		return result, c.stopped(&result)
+	}
+	return result, nil
+}
+
+// bound ends a run that has begun when it has taken as long as it may, also in
+// the middle of an answer or a call. The runner itself looks between turns.
+func (c *conversation) bound(cancel context.CancelCauseFunc) *time.Timer {
+	limit := c.limits().Duration
+	if limit == nil {
+		return time.AfterFunc(math.MaxInt64, func() {})
+	}
+	return time.AfterFunc(*limit, func() { cancel(errDuration) })
+}
+
+// explain adds to the failure of a turn what it means for the thread.
+func (c *conversation) explain(ctx context.Context, err error) error {
+	var ended *runner.FailedError
+	recorded := errors.As(err, &ended)
+	if errors.Is(context.Cause(ctx), errDuration) {
+		f := &failure{exit: exitFailed, class: "stopped", err: fmt.Errorf("the run stopped: %s: it may take %s", runner.CodeDuration, c.conf.Get("max_duration").Text),
+			hint: "a higher --max-duration lets it go further"}
+		if recorded {
+			f.details = runDetails(nil, ended)
+		}
+		return f
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		f := &failure{exit: exitInterrupted, class: "interrupted", err: errors.New("interrupted")}
+		switch {
+		case !c.kept():
+		case recorded:
+			f.err = errors.New("interrupted; the turn is recorded as cancelled")
+			f.hint = "go on with: " + c.goOn()
+			f.details = map[string]any{"thread_id": ended.ThreadID, "run_id": ended.RunID}
+		default:
+			f.err = errors.New("interrupted; nothing was sent")
+		}
+		return f
+	}
+	f := classify(err)
+	if recorded {
+		f.err = fmt.Errorf("the run %s: %w", ended.Outcome.Kind, whyEnded(ended))
+		f.details = runDetails(f.details, ended)
+		if f.class == "internal" {
+			f.class = "run_failed"
+		}
+		if f.exit == exitUsage || f.exit == exitNotFound {
+			// What was wrong is inside the run, not in what was typed.
+			f.exit, f.class, f.hint = exitFailed, "run_failed", ""
+		}
+	}
+	return f
+}
+
+// whyEnded is the reason of a run's end without the names of run and thread,
+// which the details carry.
+func whyEnded(e *runner.FailedError) error {
+	switch {
+	case e.Err != nil:
+		return e.Err
+	case e.Outcome.Detail != "":
+		return errors.New(e.Outcome.Detail)
+	default:
+		return errors.New(e.Outcome.Code)
+	}
+}
+
+func runDetails(details map[string]any, e *runner.FailedError) map[string]any {
+	if details == nil {
+		details = map[string]any{}
+	}
+	details["thread_id"], details["run_id"], details["outcome"] = e.ThreadID, e.RunID, e.Outcome
+	return details
+}
+
+// stopped is a run that a rule ended before it was done.
+func (c *conversation) stopped(r *runner.Result) error {
+	text := "the run stopped: " + r.Outcome.Code
+	if r.Outcome.Detail != "" {
+		text += ": " + r.Outcome.Detail
+	}
+	hint := ""
+	if strings.HasPrefix(r.Outcome.Code, "max_") {
+		hint = "a higher --" + strings.ReplaceAll(r.Outcome.Code, "_", "-") + " lets it go further"
+	}
+	return &failure{exit: exitFailed, class: "stopped", err: errors.New(text), hint: hint,
+		details: map[string]any{"thread_id": r.ThreadID, "run_id": r.RunID, "outcome": r.Outcome}}
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// line is what was typed, or why no more will come.
+type line struct {
+	text string
+	err  error
+}
+
+// typed reads lines until the reader ends. Its goroutine may stay blocked in a
+// read after everybody left; it ends with the stream.
+func typed(ctx context.Context, r io.Reader) <-chan line {
+	lines := make(chan line)
+	go func() {
+		defer close(lines)
+		buffered := bufio.NewReader(r)
+		for {
+			text, err := buffered.ReadString('\n')
+			if text != "" {
+				select {
+				case lines <- line{text: strings.TrimRight(text, "\r\n")}:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					select {
+					case lines <- line{err: fmt.Errorf("read stdin: %w", err)}:
+					case <-ctx.Done():
+					}
+				}
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// lines leads one turn for each line of stdin, and stops at the first that
+// fails: what comes after it was written for its answer.
+func (c *chat) lines(ctx context.Context, o opening) (err error) {
+	var talk *conversation
+	defer func() {
+		if talk != nil {
+			err = errors.Join(err, talk.close())
+		}
+	}()
+	lines := typed(ctx, c.stdin)
+	for {
+		var in line
+		var more bool
+		select {
+		case in, more = <-lines:
+		case <-ctx.Done():
+			return interruptedHint(talk)
+		}
+		switch {
+		case in.err != nil:
+			return in.err
+		case !more && talk == nil:
+			return usage("for example: echo hello | "+c.name+" chat", "nothing on stdin")
+		case !more:
+			return nil
+		case strings.TrimSpace(in.text) == "":
+			continue
+		}
+		if talk == nil {
+			// Only now is there anything to keep.
+			if talk, err = c.beginChat(ctx, o); err != nil {
+				return err
+			}
+		}
+		leave, err := talk.take(ctx, in.text)
+		if err != nil || leave || c.out.err != nil {
+			return err
+		}
+	}
+}
+
+func interruptedHint(talk *conversation) error {
+	f := &failure{exit: exitInterrupted, class: "interrupted", err: errors.New("interrupted")}
+	if talk != nil && talk.kept() {
+		f.hint = "go on with: " + talk.goOn()
+	}
+	return f
+}
+
+// converse is the conversation on a terminal.
+func (c *chat) converse(ctx context.Context, o opening) (err error) {
+	// From here on an interrupt ends a turn, not the command.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	talk, err := c.beginChat(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, talk.close()) }()
+	ctx = context.WithoutCancel(ctx)
+	c.note("model %s; /help lists commands, /exit or Ctrl-D leaves", talk.made.model)
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	lines := typed(reading, c.stdin)
+	for {
+		_, _ = io.WriteString(c.err, c.err.style.bold("> ")) // c.err keeps it
+		var in line
+		var more bool
+		select {
+		case in, more = <-lines:
+		case <-signals:
+			c.err.line("")
+			return interruptedHint(talk)
+		}
+		switch {
+		case in.err != nil:
+			return in.err
+		case !more:
+			c.err.line("")
+			return nil
+		case strings.TrimSpace(in.text) == "":
+			continue
+		}
+		leave, err := talk.interruptibly(ctx, signals, in.text)
+		if leave || c.out.err != nil {
+			return err
+		}
+		if err != nil {
+			c.fail(ctx, "chat", err)
+		}
+	}
+}
+
+// interruptibly takes one line; a signal cancels what it began.
+func (c *conversation) interruptibly(ctx context.Context, signals <-chan os.Signal, text string) (leave bool, err error) {
+	turn, cancel := context.WithCancel(ctx)
+	over := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-signals:
+			cancel()
+		case <-over:
+		}
+	}()
+	defer func() {
+		close(over)
+		<-watched
+		cancel()
+	}()
+	return c.take(turn, text)
+}
+
+// take does what a line says: a command, or a turn. It reports whether the
+// conversation is over.
+func (c *conversation) take(ctx context.Context, text string) (leave bool, err error) {
+	command, isCommand := strings.CutPrefix(text, "/")
+	switch {
+	case isCommand && strings.HasPrefix(command, "/"):
+		text = command // two of them stand for one
+	case isCommand:
+		return c.command(ctx, command)
+	}
+	return false, c.turn(ctx, text)
+}

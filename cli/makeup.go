@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/settings"
+	"github.com/selvagehq/selvage/tool"
+	"github.com/selvagehq/selvage/tool/builtin"
+)
+
+// noTools is what --tool says to take tools away.
+const noTools = "none"
+
+// maxSystemBytes bounds a system prompt that is read from a file.
+const maxSystemBytes = 1 << 20
+
+// makeup is what a run is made of, as far as a thread remembers it.
+type makeup struct {
+	model  string
+	system string
+	tools  []string
+}
+
+// makeupOf is what a run recorded.
+func makeupOf(spec *selvage.RunSpec) makeup {
+	m := makeup{model: spec.Model, system: spec.System}
+	for _, t := range spec.Tools {
+		m.tools = append(m.tools, t.Name)
+	}
+	return m
+}
+
+// differences tells what is other in next, or "".
+func (m *makeup) differences(next *makeup) string {
+	var told []string
+	if m.model != next.model {
+		told = append(told, fmt.Sprintf("model %s instead of %s", next.model, m.model))
+	}
+	if m.system != next.system {
+		told = append(told, "another system prompt")
+	}
+	if !slices.Equal(m.tools, next.tools) {
+		told = append(told, fmt.Sprintf("tools %s instead of %s", named(next.tools), named(m.tools)))
+	}
+	return strings.Join(told, ", ")
+}
+
+func named(tools []string) string {
+	if len(tools) == 0 {
+		return noTools
+	}
+	return strings.Join(tools, "+")
+}
+
+// resolveMakeup decides what the next run is made of: what flags say, else
+// what the thread's last run was made of, else the configuration. Choice says
+// how a model was found that nobody named.
+func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) {
+	if last != nil {
+		m = *last
+	}
+	if v := a.conf.Get("model"); last == nil || v.Source == settings.FromFlag {
+		m.model = v.Text
+	}
+	if v := a.conf.Get("system"); last == nil || v.Source == settings.FromFlag {
+		if m.system, err = a.systemText(v.Text); err != nil {
+			return m, nil, err
+		}
+	}
+	if v := a.conf.Get("tools.use"); last == nil || v.Source == settings.FromFlag {
+		m.tools = distinct(v.Words)
+	}
+	if m.model == "" {
+		chosen, err := a.choose()
+		if err != nil {
+			return m, nil, err
+		}
+		m.model, picked = chosen.model, &chosen
+	}
+	return m, picked, nil
+}
+
+// distinct drops repeated names and the name that stands for none.
+func distinct(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if n != noTools && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// systemText reads a system prompt: the text itself, or what @FILE holds.
+func (a *app) systemText(text string) (string, error) {
+	name, fromFile := strings.CutPrefix(text, "@")
+	if !fromFile {
+		return text, nil
+	}
+	f, err := os.Open(a.path(name))
+	if err != nil {
+		return "", usage("a prompt that begins with @ is the name of a file", "system prompt %s: %v", name, cause(err))
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, maxSystemBytes+1))
+	switch {
+	case err != nil:
+		return "", usage("name a readable file", "system prompt %s: %v", name, cause(err))
+	case len(data) > maxSystemBytes:
+		return "", usage("", "system prompt %s: it has more than %d bytes", name, maxSystemBytes)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}
+
+// openTools makes the tools of these names: those of the program first, then
+// the built-in ones.
+func (a *app) openTools(names []string) ([]tool.Tool, error) {
+	var tools []tool.Tool
+	for _, name := range names {
+		t, err := a.openTool(name)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+func (a *app) openTool(name string) (tool.Tool, error) {
+	for _, t := range a.tools {
+		if t.Spec().Name == name {
+			return t, nil
+		}
+	}
+	root := a.conf.Get("tools.append_file.root").Text
+	if root == "" {
+		root = a.dir
+	}
+	t, err := builtin.Named(name, builtin.Options{Root: root})
+	if err == nil {
+		return t, nil
+	}
+	known := a.toolNames()
+	hint := "there are " + strings.Join(known, ", ")
+	if nearest := settings.Nearest(name, known); nearest != "" {
+		hint = "did you mean " + nearest + "?"
+	}
+	return nil, usage(hint, "there is no tool %q here", name)
+}
+
+// toolNames are the tools that --tool may name.
+func (a *app) toolNames() []string {
+	var names []string
+	for _, t := range a.tools {
+		names = append(names, t.Spec().Name)
+	}
+	names = append(names, builtin.Names()...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/runner"
+)
+
+// teller shows a run while it goes on. Deltas are shown only on a terminal: a
+// request that is repeated says again what was said, and a script wants each
+// reply once and only after it is recorded.
+type teller struct {
+	*app
+	live bool // deltas go to stdout
+	open bool // stdout stands in the middle of a line
+}
+
+func newTeller(a *app) *teller {
+	return &teller{app: a, live: a.out.terminal && a.format() == formatTable}
+}
+
+func (t *teller) event(e *runner.Event) {
+	switch e.Kind {
+	case runner.EventDelta:
+		if t.live && e.Text != "" {
+			t.out.text(e.Text)
+			t.open = !strings.HasSuffix(e.Text, "\n")
+		}
+	case runner.EventRetry:
+		t.aside("trying again: %s", e.Text)
+	case runner.EventQueued:
+		t.aside("thread %s is in use by %s; waiting for it", e.ThreadID, e.Text)
+	case runner.EventCall:
+		if t.live {
+			t.aside("calls %s %s", e.Call.Name, compact(e.Call.Arguments))
+		}
+	case runner.EventProgress:
+		if t.live {
+			t.aside("%s", e.Text)
+		}
+	case selvage.EventMessage:
+		t.breakLine()
+	case selvage.EventRun:
+		if e.Run.ID != e.RunID && e.Run.Outcome != nil {
+			t.aside("run %s was interrupted and is ended: %s", e.Run.ID, e.Run.Outcome.Detail)
+		}
+	}
+}
+
+// aside tells something on stderr, on a line of its own.
+func (t *teller) aside(format string, args ...any) {
+	t.breakLine()
+	t.note(format, args...)
+}
+
+// breakLine ends a line of stdout that was begun.
+func (t *teller) breakLine() {
+	if t.open {
+		t.out.line("")
+		t.open = false
+	}
+}
+
+// replyDocument is what came of a turn, in JSON.
+type replyDocument struct {
+	ThreadID selvage.ThreadID `json:"thread_id,omitempty"`
+	RunID    selvage.RunID    `json:"run_id"`
+	Version  selvage.Version  `json:"version,omitempty"`
+	Model    string           `json:"model"`
+	Outcome  selvage.Outcome  `json:"outcome"`
+	Text     string           `json:"text"`
+	Usage    selvage.Usage    `json:"usage"`
+	Cost     selvage.Money    `json:"cost"`
+	Steps    int              `json:"steps"`
+}
+
+// reply shows what came of a turn that is over.
+func (c *conversation) reply(r *runner.Result) {
+	if c.format() == formatTable {
+		if !c.show.live {
+			c.out.text(r.Text)
+			c.out.line("")
+		}
+		return
+	}
+	doc := &replyDocument{RunID: r.RunID, Model: c.made.model, Outcome: r.Outcome, Text: r.Text, Usage: r.Usage, Cost: r.Cost, Steps: r.Steps}
+	if c.store != nil {
+		doc.ThreadID, doc.Version = r.ThreadID, r.Version
+	}
+	if c.format() == formatJSON {
+		c.out.json(doc)
+		return
+	}
+	c.out.jsonLine(doc)
+}
+
+// compact writes arguments on one line of bearable length.
+func compact(arguments json.RawMessage) string {
+	const most = 120
+	text := []rune(oneLine(string(arguments)))
+	if len(text) > most {
+		return string(text[:most]) + "..."
+	}
+	return string(text)
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+// proof is what the changes of a thread add up to, worked out from nothing but
+// their bytes.
+type proof struct {
+	id      selvage.ThreadID
+	version selvage.Version
+	hash    selvage.Hash
+	nextSeq int64
+	state   state.Document
+	changes int
+	// messages gives the messages as the store serves them, in order.
+	messages func() (selvage.Message, error, bool)
+	compared int64
+}
+
+// verifyThread proves that a thread is what its log says: each change follows
+// the one before it and holds the bytes that were appended, seqs are dense,
+// and head, state and messages are the fold of the log. What is appended
+// meanwhile is left out. The error matches [selvage.ErrCorrupt] and names the
+// version that is wrong.
+func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID) (*proof, error) {
+	none := 0
+	head, err := store.Load(ctx, id, selvage.LoadOptions{Messages: &none})
+	if err != nil {
+		return nil, err
+	}
+	next, stop := iter.Pull2(storedMessages(ctx, store, id, head.Thread.Version))
+	defer stop()
+	p := &proof{id: id, nextSeq: 1, messages: next}
+	for change, err := range changesUpTo(ctx, store, id, head.Thread.Version) {
+		if err == nil {
+			err = p.take(&change)
+		}
+		if err != nil {
+			return nil, p.at(p.version+1, err)
+		}
+	}
+	if err := p.meets(&head); err != nil {
+		return nil, p.at(head.Thread.Version, err)
+	}
+	return p, nil
+}
+
+// changesUpTo goes through the log. A page that cannot be read is read again
+// change by change, so that everything before the damage is still seen.
+func changesUpTo(ctx context.Context, store selvage.Store, id selvage.ThreadID, last selvage.Version) iter.Seq2[selvage.Change, error] {
+	return func(yield func(selvage.Change, error) bool) {
+		limit := selvage.MaxPage
+		q := selvage.ChangeQuery{Before: last + 1, Limit: &limit}
+		for {
+			page, err := store.Changes(ctx, id, q)
+			if errors.Is(err, selvage.ErrCorrupt) && limit > 1 {
+				limit = 1
+				continue
+			}
+			if err != nil {
+				yield(selvage.Change{}, err)
+				return
+			}
+			for _, change := range page.Items {
+				q.After = change.Version
+				if !yield(change, nil) {
+					return
+				}
+			}
+			if page.Next == "" || len(page.Items) == 0 {
+				return
+			}
+		}
+	}
+}
+
+// storedMessages goes through the messages that were visible at a version.
+func storedMessages(ctx context.Context, store selvage.Store, id selvage.ThreadID, at selvage.Version) iter.Seq2[selvage.Message, error] {
+	return func(yield func(selvage.Message, error) bool) {
+		limit := selvage.MaxPage
+		q := selvage.MessageQuery{At: at, Visibility: selvage.ShowAll, Limit: &limit}
+		for {
+			page, err := store.Messages(ctx, id, q)
+			if err != nil {
+				yield(selvage.Message{}, err)
+				return
+			}
+			for _, m := range page.Items {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			q.Cursor = page.Next
+		}
+	}
+}
+
+// take adds the next change to the proof.
+func (p *proof) take(c *selvage.Change) error {
+	switch {
+	case p.changes == 0 && c.Version > 1 && c.Reason == selvage.ReasonDeleted:
+		// A thread that was deleted and made again: its log begins with the
+		// tombstone, whose predecessors are gone.
+		p.version, p.hash, p.nextSeq = c.Version-1, c.Prev, c.FirstSeq
+	case c.Version != p.version+1:
+		return fmt.Errorf("it is missing, version %d follows: %w", c.Version, selvage.ErrCorrupt)
+	}
+	if err := c.Verify(p.hash); err != nil {
+		return err
+	}
+	if c.FirstSeq != p.nextSeq {
+		return fmt.Errorf("its first message has seq %d instead of %d: %w", c.FirstSeq, p.nextSeq, selvage.ErrCorrupt)
+	}
+	added, err := c.AddedMessages()
+	if err != nil {
+		return err
+	}
+	for i := range added {
+		if err := p.compare(&added[i]); err != nil {
+			return err
+		}
+	}
+	if p.state, err = c.ApplyState(p.state); err != nil {
+		return err
+	}
+	p.version, p.hash, p.nextSeq = c.Version, c.Hash, c.FirstSeq+int64(c.Added)
+	p.changes++
+	return nil
+}
+
+// compare holds a message of the log against the one the store serves.
+func (p *proof) compare(want *selvage.Message) error {
+	got, err, ok := p.messages()
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("message %d is in the log and is not served: %w", want.Seq, selvage.ErrCorrupt)
+	}
+	a, errA := json.Marshal(want)
+	b, errB := json.Marshal(&got)
+	if err := errors.Join(errA, errB); err != nil {
+		return err
+	}
+	if !bytes.Equal(a, b) {
+		return fmt.Errorf("message %d is served otherwise than the log has it: %w", want.Seq, selvage.ErrCorrupt)
+	}
+	p.compared++
+	return nil
+}
+
+// meets holds the head against the fold.
+func (p *proof) meets(head *selvage.Head) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("the head %s: %w", fmt.Sprintf(format, args...), selvage.ErrCorrupt)
+	}
+	switch {
+	case head.Thread.Version != p.version:
+		return bad("is at version %d and the log ends at %d", head.Thread.Version, p.version)
+	case head.Hash != p.hash:
+		return bad("has another hash than the last change")
+	case head.NextSeq != p.nextSeq:
+		return bad("counts to message %d and the log to %d", head.NextSeq-1, p.nextSeq-1)
+	case !head.State.Equal(p.state):
+		return bad("has another state than the log adds up to")
+	}
+	if _, err, more := p.messages(); err != nil || more {
+		return errors.Join(err, bad("serves messages that are not in the log"))
+	}
+	return nil
+}
+
+// at says which version an error is about, unless nothing is known to be
+// wrong with it.
+func (p *proof) at(v selvage.Version, err error) error {
+	if !errors.Is(err, selvage.ErrCorrupt) {
+		return err
+	}
+	f := classify(fmt.Errorf("thread %q is damaged at version %d: %w", p.id, v, err))
+	f.details = map[string]any{"thread": p.id, "version": v}
+	f.hint = "what was appended before that version is whole; keep a copy of the store"
+	return f
+}
