@@ -60,7 +60,7 @@ type Scene struct {
 	Step     int            // the turn, from 1; 0 before the first
 	State    state.Document // with everything the run has done, recorded or not
 
-	Messages []Message   // before and after inference: what the model is given
+	Messages []Message   // before inference: what the model is given
 	Tools    []ToolSpec  // before inference: what the model is offered
 	Reply    *Message    // after inference and at the end of a step: what it answered
 	Call     *ToolCall   // before and after a tool

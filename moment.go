@@ -7,8 +7,9 @@ package selvage
 //	  for each call: before_tool, after_tool ] for each turn
 //	run_end
 //
-// Run start and run end come exactly once to each run that a process leads to
-// its end, whatever that end is.
+// A process that takes a run up comes to run start once, also when it goes on
+// with a run that another process began, and to run end once, whatever that end
+// is, unless the run is taken from it.
 type Moment string
 
 // The moments.

@@ -157,9 +157,14 @@ func (x *run) execute(ctx context.Context, t *task, c *tool.Call) (result selvag
 		case <-done:
 		}
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
 		result, err = t.bound.Run(ctx, c)
+	}()
+	defer func() {
+		cancel()
+		<-done
 	}()
 	for {
 		select {

@@ -13,6 +13,8 @@ import (
 
 // How a checkpoint insists.
 const (
+	// checkpointTimeout bounds one checkpoint of a run that goes on.
+	checkpointTimeout = 30 * time.Second
 	// resends is how often one set is sent again while its outcome is unknown.
 	resends     = 8
 	firstResend = 20 * time.Millisecond
@@ -48,7 +50,7 @@ func (x *run) record(ctx context.Context, c checkpoint) error {
 // yes, or a reason to stop is found.
 func (x *run) settle(ctx context.Context, c checkpoint) error {
 	// A cancelled run must still know what it has recorded.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.patience)
 	defer cancel()
 	id := selvage.NewID()
 	var err error

@@ -208,3 +208,40 @@ func TestPrepareRaces(t *testing.T) {
 		})
 	}
 }
+
+// A contradiction that shows only when the end is recorded makes the run a
+// failed one, and that is recorded.
+func TestContradictedEnd(t *testing.T) {
+	t.Parallel()
+	store := newSpy()
+	hook := selvage.Hook{Name: "h", RunEnd: func(ctx context.Context, at selvage.Scene) (selvage.Effects, error) {
+		_, err := store.Store.Append(ctx, "t", patchSet(state.Set("/own/a", state.Int(2))), selvage.Any())
+		return selvage.Effects{Patch: state.Patch{state.Set("/own/a", state.Int(1))}}, err
+	}}
+	result, err := newRunner(t, runner.Options{Store: store, Hooks: []selvage.Hook{hook}}).Run(t.Context(), "t", runner.Text("hi"))
+	var failed *runner.FailedError
+	if !errors.As(err, &failed) || !errors.Is(err, selvage.ErrConflict) || result.Outcome.Code != "conflict" {
+		t.Errorf("outcome %v, error %v", result.Outcome, err)
+	}
+	head := load(t, store, "t")
+	if head.OpenRun != nil || head.State.String() != `{"own":{"a":2}}` {
+		t.Errorf("open run %v, state %s", head.OpenRun, head.State)
+	}
+}
+
+// A thread that is deleted under a run ends it.
+func TestThreadDeleted(t *testing.T) {
+	t.Parallel()
+	store := newSpy()
+	remove := tool.Func("remove", "", func(ctx context.Context, _ struct{}) (string, error) {
+		return "", store.Delete(ctx, "t", selvage.DeleteReject)
+	}, tool.Options{Effect: selvage.EffectNone})
+	_, err := newRunner(t, runner.Options{Store: store, Tools: []tool.Tool{remove}}).Run(t.Context(), "t", runner.Text("call remove {}"))
+	var bare *runner.StateError
+	if !errors.As(err, &bare) || !errors.Is(err, selvage.ErrGone) {
+		t.Errorf("error %v, want gone", err)
+	}
+	if _, err := newRunner(t, runner.Options{Store: store}).Run(t.Context(), "t", runner.Text("hi")); !errors.Is(err, selvage.ErrGone) {
+		t.Errorf("a deleted thread: %v, want gone", err)
+	}
+}

@@ -70,7 +70,7 @@ func TestCheckpointFails(t *testing.T) {
 	}{
 		{"assistant turn", 2,
 			[]string{"message user", "error", "message assistant", "message tool", "run failed", "end"},
-			"user: " + oneCall + "\nassistant:  [echo {\"text\":\"a\"}]\ntool: [interrupted] echo was not completed: the run ended first.\n"},
+			"user: " + oneCall + "\nassistant:  [echo {\"text\":\"a\"}]\ntool: [interrupted] echo has no result: the run ended first.\n"},
 		{"tool results", 3,
 			[]string{"message user", "message assistant", "error", "message tool", "run failed", "end"},
 			"user: " + oneCall + "\nassistant:  [echo {\"text\":\"a\"}]\ntool: a\n"},

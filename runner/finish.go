@@ -15,9 +15,9 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 		return nil, &StateError{ThreadID: x.thread, RunID: x.id, Reason: selvage.ReasonRunFinished, Err: lost}
 	}
 	// What is left to do is done although the run was cancelled.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.r.opts.Grace)
 	defer cancel()
-	x.out.cancel = nil
+	x.out.cancel, x.patience = nil, x.r.opts.Grace
 
 	var failed *StateError
 	if errors.As(cause, &failed) && !x.salvage(failed) {
@@ -39,16 +39,29 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 		x.say(selvage.Message{Role: selvage.RoleSystem, Visibility: selvage.VisibleInternal, Step: x.step,
 			Content: selvage.Text("[The run was cancelled here, before it was complete.]")})
 	}
-	end := x.totals(selvage.RunDone)
-	end.Outcome = &outcome
-	if cause != nil {
-		text := cause.Error()
-		end.Error = &text
+	return x.conclusion(ctx, outcome, cause, failed != nil)
+}
+
+// conclusion records the end of the run. If it is contradicted, which leaves
+// out what contradicts it, the run has failed and that is recorded.
+func (x *run) conclusion(ctx context.Context, outcome selvage.Outcome, cause error, once bool) (*Result, error) {
+	for {
+		end := x.totals(selvage.RunDone)
+		end.Outcome = &outcome
+		if cause != nil {
+			text := cause.Error()
+			end.Error = &text
+		}
+		err := x.record(ctx, checkpoint{reason: selvage.ReasonRunFinished, runs: []selvage.RunUpdate{end}, once: once})
+		var contradiction *IncompatibleError
+		switch {
+		case err == nil:
+			return x.result(outcome, cause)
+		case !errors.As(err, &contradiction) || contradiction.over:
+			return nil, err
+		}
+		cause, outcome = err, x.verdict(ctx, err)
 	}
-	if err := x.record(ctx, checkpoint{reason: selvage.ReasonRunFinished, runs: []selvage.RunUpdate{end}, once: failed != nil}); err != nil {
-		return nil, err
-	}
-	return x.result(outcome, cause)
 }
 
 // salvage keeps of the pending delta what may still be recorded after a
@@ -61,7 +74,7 @@ func (x *run) salvage(failed *StateError) bool {
 		return false
 	case errors.As(failed, &contradiction):
 		return !contradiction.over
-	case unsettled(failed):
+	case unsettled(failed), errors.Is(failed, selvage.ErrConflict):
 		return true
 	}
 	// The store refuses something in it.
@@ -94,7 +107,7 @@ func (x *run) closeCalls() {
 // answerInterrupted ends a call of a run that goes on no more. If it is unknown
 // whether it took effect the result says so.
 func (x *run) answerInterrupted(c selvage.ToolCall, owner selvage.RunID, unknown bool) {
-	result := tool.Failed("%s %s was not completed: the run ended first.", interrupted, c.Name)
+	result := tool.Failed("%s %s has no result: the run ended first.", interrupted, c.Name)
 	status := selvage.CallCancelled
 	if unknown {
 		result, status = *unknownOutcome(c.Name), selvage.CallFailed

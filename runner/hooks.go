@@ -53,6 +53,11 @@ func (x *run) at(ctx context.Context, scene selvage.Scene) (selvage.Effects, err
 	return sum, nil
 }
 
+// hooked reports whether any hook is to be called at a moment.
+func (x *run) hooked(m selvage.Moment) bool {
+	return slices.ContainsFunc(x.r.opts.Hooks, func(h selvage.Hook) bool { return h.At(m) != nil })
+}
+
 // apply takes the effects of a hook that count at every moment.
 func (x *run) apply(hook *selvage.Hook, effects selvage.Effects) error {
 	if err := x.patch("hook:"+hook.Name, effects.Patch); err != nil {

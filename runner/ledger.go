@@ -12,12 +12,12 @@ import (
 // ledger is the run's side of its thread's log: what is recorded there, as far
 // as the run needs it, and what is still to be.
 type ledger struct {
-	store  selvage.Store
-	thread selvage.ThreadID
-	fence  *selvage.Fence
-	keep   int           // messages in the window
-	grace  time.Duration // bounds one checkpoint
-	log    *slog.Logger
+	store    selvage.Store
+	thread   selvage.ThreadID
+	fence    *selvage.Fence
+	keep     int           // messages in the window
+	patience time.Duration // bounds one checkpoint
+	log      *slog.Logger
 
 	version selvage.Version
 	base    state.Document    // recorded

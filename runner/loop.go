@@ -111,6 +111,9 @@ func (x *run) turn(ctx context.Context) (*selvage.Outcome, error) {
 
 // offer calls the hooks before an inference and returns the tools they leave.
 func (x *run) offer(ctx context.Context) ([]selvage.ToolSpec, error) {
+	if !x.hooked(selvage.MomentBeforeInference) {
+		return x.tools, nil
+	}
 	effects, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentBeforeInference,
 		Messages: window(x.messages(), x.keep), Tools: x.tools})
 	if err != nil || effects.Tools == nil {

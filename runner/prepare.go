@@ -42,10 +42,8 @@ func (x *run) prepare(ctx context.Context, in Input) (*Result, error) {
 		if head, err = x.fetch(ctx); err != nil {
 			return nil, err
 		}
-		if in.RunID != "" {
-			if known, result, err := x.known(ctx, in.RunID, head); known || err != nil {
-				return result, err
-			}
+		if open := head.OpenRun; open != nil && open.ID == in.RunID {
+			return nil, x.rejoin(open)
 		}
 		x.id, x.parent = in.RunID, in.ParentRunID
 		if x.id == "" {
@@ -63,6 +61,8 @@ func (x *run) prepare(ctx context.Context, in Input) (*Result, error) {
 		// was not recorded, so another may bear its id.
 		raced := errors.Is(err, selvage.ErrConflict) || x.version == 0 && errors.Is(err, selvage.ErrAlreadyExists)
 		switch {
+		case errors.Is(err, selvage.ErrInvalid) && in.RunID != "":
+			return x.past(ctx, in.RunID, err)
 		case unsettled(err):
 			return nil, &StateError{ThreadID: x.thread, RunID: x.id, Reason: set.Reason, Err: err}
 		case !raced:
@@ -106,7 +106,8 @@ func (x *run) opening(in Input, head *selvage.Head) (*selvage.ChangeSet, error) 
 	}
 	set.Messages, set.Calls, set.Patches = x.pending.messages, x.pending.calls, x.pending.patches
 	if in.State != nil {
-		set.Snapshot, set.Patches = &x.doc, nil
+		doc := x.doc
+		set.Snapshot, set.Patches = &doc, nil
 	}
 	return set, nil
 }
@@ -160,7 +161,7 @@ func has(doc state.Document, path state.Pointer) bool {
 
 // begin records the first change of a run.
 func (x *run) begin(ctx context.Context, set *selvage.ChangeSet) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.patience)
 	defer cancel()
 	receipt, err := x.send(ctx, set, selvage.Exact(x.version), false)
 	if err != nil {

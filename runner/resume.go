@@ -57,57 +57,53 @@ func (r *Runner) difference(run *selvage.Run) string {
 	return strings.Join(lacks, "; ")
 }
 
-// known looks for a run that an input names. It reports whether the thread
-// holds it, and returns its result if it is done; otherwise the run has been
-// taken up.
-func (x *run) known(ctx context.Context, id selvage.RunID, head *selvage.Head) (bool, *Result, error) {
-	if open := head.OpenRun; open != nil && open.ID == id {
-		if lack := x.r.difference(open); lack != "" {
-			return true, nil, &selvage.InvalidError{Field: "RunID", Reason: fmt.Sprintf("run %q is open, but this runner cannot go on with it: %s", id, lack)}
-		}
-		x.resume(open)
-		return true, nil, nil
+// rejoin takes up the open run that an input names.
+func (x *run) rejoin(open *selvage.Run) error {
+	if lack := x.r.difference(open); lack != "" {
+		return &selvage.InvalidError{Field: "RunID", Reason: fmt.Sprintf("run %q is open, but this runner cannot go on with it: %s", open.ID, lack)}
 	}
-	if head.Thread.LatestRunID == "" {
-		return false, nil, nil
-	}
+	x.resume(open)
+	return nil
+}
+
+// past looks for a run of the thread that had ended before, because the store
+// refused to begin it, and returns what it came to. If there is none the
+// refusal stands.
+func (x *run) past(ctx context.Context, id selvage.RunID, refusal error) (*Result, error) {
 	limit := selvage.MaxPage
 	query := selvage.RunQuery{ThreadID: x.thread, Limit: &limit}
 	for {
 		page, err := x.store.Runs(ctx, query)
 		if err != nil {
-			return false, nil, err
+			return nil, err
 		}
 		for i := range page.Items {
-			if page.Items[i].ID == id {
-				result, err := x.past(ctx, &page.Items[i], head)
-				return true, result, err
+			if run := &page.Items[i]; run.ID == id && run.Outcome != nil {
+				return x.again(ctx, run)
 			}
 		}
 		if page.Next == "" {
-			return false, nil, nil
+			return nil, refusal
 		}
 		query.Cursor = page.Next
 	}
 }
 
-// past is the result of a run that had ended before.
-func (x *run) past(ctx context.Context, done *selvage.Run, head *selvage.Head) (*Result, error) {
+// again is the result of a run that had ended before.
+func (x *run) again(ctx context.Context, done *selvage.Run) (*Result, error) {
 	result := &Result{ThreadID: x.thread, RunID: done.ID, Outcome: *done.Outcome, Usage: done.Usage, Cost: done.Cost,
-		Steps: done.Steps, Version: head.Thread.Version, Replayed: true}
+		Steps: done.Steps, Version: x.version, Replayed: true}
 	if done.Outcome.Kind != selvage.OutcomeCompleted {
 		return result, nil
 	}
-	limit := selvage.MaxPage
+	limit := 1
 	page, err := x.store.Messages(ctx, x.thread, selvage.MessageQuery{RunID: done.ID, Order: selvage.Descending, Limit: &limit})
 	if err != nil {
 		return nil, err
 	}
+	// A completed run ends with its answer, and what hooks say is not shown.
 	for i := range page.Items {
-		if page.Items[i].Role == selvage.RoleAssistant {
-			result.Text = page.Items[i].Text()
-			break
-		}
+		result.Text = page.Items[i].Text()
 	}
 	return result, nil
 }

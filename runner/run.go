@@ -86,7 +86,7 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 
 func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
 	return &run{r: r, out: out, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
-		fence: lease.Fence(), keep: r.opts.Window, grace: r.opts.Grace, log: r.opts.Logger}}
+		fence: lease.Fence(), keep: r.opts.Window, patience: checkpointTimeout, log: r.opts.Logger}}
 }
 
 // drive takes a prepared run through its steps to its end.

@@ -97,7 +97,11 @@ func (b *Bound) Run(ctx context.Context, c *Call) (result selvage.ToolResult, er
 	case outer.Err() != nil && errors.Is(err, outer.Err()):
 		return Failed("%s was interrupted", b.spec.Name), err
 	case ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
-		return Failed("%s took longer than %s and was stopped", b.spec.Name, b.spec.Timeout), err
+		result := Failed("%s took longer than %s and was stopped", b.spec.Name, b.spec.Timeout)
+		if b.spec.Effect != selvage.EffectNone {
+			result = Failed("%s took longer than %s and was stopped; whether it took effect is unknown", b.spec.Name, b.spec.Timeout)
+		}
+		return result, err
 	}
 	return Failed("%v", err), err
 }
