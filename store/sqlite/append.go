@@ -1,0 +1,280 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+	"github.com/selvagehq/selvage/store/commit"
+)
+
+// tenant is whose threads this handle sees.
+const tenant = ""
+
+// Append implements [selvage.Store]. An append that waits for its turn when
+// the context ends is not written; one that has begun is waited for.
+func (s *Store) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
+	receipt, err := s.append(ctx, id, set, pre)
+	if err != nil {
+		return selvage.Receipt{}, fmt.Errorf("append to thread %q: %w", id, err)
+	}
+	return receipt, nil
+}
+
+func (s *Store) append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (receipt selvage.Receipt, err error) {
+	if err := s.enter(ctx); err != nil {
+		return receipt, err
+	}
+	defer s.leave()
+	r, err := commit.NewRequest(id, set, pre)
+	if err != nil {
+		return receipt, err
+	}
+	err = s.writer.do(ctx, r.Body.Size(), func(t *txn) (err error) {
+		receipt, err = t.append(r)
+		return err
+	})
+	return receipt, err
+}
+
+// append judges a change set and writes what it makes.
+func (t *txn) append(r *commit.Request) (selvage.Receipt, error) {
+	e, err := t.head(r.ThreadID)
+	if err != nil {
+		return selvage.Receipt{}, err
+	}
+	// The unique index will tell what is known; nothing is looked up for what
+	// is new, as nearly everything is.
+	look := lookup{t: t, e: e}
+	plan, err := r.Judge(&e.Head, &look, t.now)
+	if err == nil {
+		var fresh bool
+		if fresh, err = t.write(look.e, plan, natureOf(&r.Set)); fresh {
+			return plan.Receipt, err
+		}
+	}
+	if err != nil && !classified(err) {
+		return selvage.Receipt{}, err
+	}
+	if receipt, found, replayErr := t.replay(e, r); found || replayErr != nil {
+		return receipt, replayErr
+	}
+	if err != nil {
+		return selvage.Receipt{}, err
+	}
+	return t.appendKnown(e, r)
+}
+
+// appendKnown appends a set of which some messages are there already.
+func (t *txn) appendKnown(e *entry, r *commit.Request) (selvage.Receipt, error) {
+	look := lookup{t: t, e: e, messages: true}
+	plan, err := r.Judge(&e.Head, &look, t.now)
+	if err != nil {
+		return selvage.Receipt{}, err
+	}
+	fresh, err := t.write(look.e, plan, natureOf(&r.Set))
+	if err == nil && !fresh {
+		err = &selvage.InvalidError{Field: "messages", Reason: "two messages came out with one id; give them ids of their own"}
+	}
+	return plan.Receipt, err
+}
+
+// replay answers a set whose id the log already holds, whatever else is wrong
+// with it.
+func (t *txn) replay(e *entry, r *commit.Request) (receipt selvage.Receipt, found bool, err error) {
+	if e.key == 0 {
+		return receipt, false, nil
+	}
+	var pos int64
+	found, err = t.c.one(func(r *rows) { pos = r.int(0) }, selectID, idKey(r.Set.ID, e.key), e.key, int64(kindChange))
+	if err != nil || !found {
+		return receipt, false, err
+	}
+	first, err := readChange(t.c, &e.head, pos)
+	if err != nil {
+		return receipt, true, err
+	}
+	if first.ID != r.Set.ID {
+		return receipt, false, nil
+	}
+	receipt, err = r.Replay(&first.Change)
+	return receipt, true, err
+}
+
+// nature is what a change set touches, as far as a plan does not say.
+type nature struct {
+	effect int64 // on the state
+	says   bool  // changes what the thread says about itself
+}
+
+func natureOf(set *selvage.ChangeSet) nature {
+	n := nature{says: set.Thread != nil}
+	switch {
+	case set.Snapshot != nil:
+		n.effect = effectReplace
+	case len(set.Patches) > 0:
+		n.effect = effectPatch
+	}
+	return n
+}
+
+const selectID = `SELECT pos FROM ids WHERE key = ? AND thread = ? AND kind = ?`
+
+// write writes a plan. It reports false, with nothing written, if an id of the
+// plan is there already.
+func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) {
+	pos, err := t.nextPos()
+	if err != nil {
+		return false, err
+	}
+	next := *e
+	next.Head, next.pos, next.seen = p.Next, pos, t.w.seen
+	if !e.Exists() {
+		// A recreated thread begins with nothing but its tombstone.
+		next.born, next.statePos, next.stateVersion = pos, 0, 0
+		next.doc, next.docKnown, next.tail = state.Document{}, true, tail{}
+		n.says = true
+	}
+	ch := change{Change: p.Change, pos: pos, prev: e.pos, statePrev: next.statePos, effect: n.effect}
+	if n.effect != effectNone {
+		next.doc, next.docKnown, next.tail = *p.State, true, next.tail.add(len(ch.Rest))
+		next.statePos, next.stateVersion = pos, ch.Version
+	}
+	next.detach()
+	if e.key == 0 {
+		if err := t.insertHead(&next); err != nil {
+			return false, err
+		}
+	}
+	if fresh, err := t.writeIDs(next.key, &ch, p.MessageIDs); err != nil || !fresh {
+		if err == nil && e.key == 0 {
+			err = fmt.Errorf("thread %q is new and has ids already: %w", e.Thread.ID, selvage.ErrCorrupt)
+		}
+		return false, err
+	}
+	if e.key != 0 {
+		if err := t.updateHead(e, &next, p, n.says); err != nil {
+			return false, err
+		}
+	}
+	return true, t.writeRows(&next, &ch, p)
+}
+
+// writeRows writes what a plan adds besides ids and head.
+func (t *txn) writeRows(next *entry, ch *change, p *commit.Plan) error {
+	if err := t.insertChange(ch, next.key); err != nil {
+		return err
+	}
+	t.pos = ch.pos
+	if ch.Version%markEvery == 0 {
+		if _, err := t.exec(insertMark, next.key, int64(ch.Version), ch.FirstSeq, ch.pos); err != nil {
+			return err
+		}
+	}
+	for i := range p.Runs {
+		if err := t.writeRun(next, &p.Runs[i], ch.pos, i); err != nil {
+			return err
+		}
+	}
+	for i := range p.Calls {
+		if err := t.writeCall(next, &p.Calls[i]); err != nil {
+			return err
+		}
+	}
+	t.changed[next.Thread.ID] = next
+	if next.tail.long() {
+		t.w.chores.keepDoc(next.Thread.ID)
+	}
+	return nil
+}
+
+// insertHead writes the row of a new thread.
+func (t *txn) insertHead(h *entry) error {
+	values, err := h.values()
+	if err != nil {
+		return err
+	}
+	_, h.key, err = t.insert(insertHead, append([]driver.Value{h.Thread.Tenant, string(h.Thread.ID)}, values...)...)
+	return err
+}
+
+// updateHead moves the head on, if it is still where the judgement saw it.
+func (t *txn) updateHead(from, to *entry, p *commit.Plan, says bool) (err error) {
+	args := append(make([]driver.Value, 0, 24), int64(to.Thread.Version), to.pos, to.NextSeq, to.Hash[:], to.Thread.UpdatedAt.UnixMilli(),
+		to.statePos, int64(to.stateVersion))
+	query := updateHead
+	switch {
+	case says:
+		query = updateAll
+		args, err = to.values()
+	case len(p.Runs)+len(p.Calls) > 0:
+		query = updateWork
+		args, err = to.work(args)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := t.exec(query, append(args, to.key, int64(from.Thread.Version), from.Epoch)...)
+	if err == nil && n != 1 {
+		t.w.store.cache.forget(to.Thread.ID)
+		err = fmt.Errorf("thread %q is not where the cache says: %w", to.Thread.ID, errNoRow)
+	}
+	return err
+}
+
+// idsAtOnce bounds the ids of one statement.
+const idsAtOnce = 32
+
+// writeIDs claims the ids of a change and of its messages. It reports false,
+// and claims none, if one of them is taken.
+func (t *txn) writeIDs(thread int64, ch *change, messageIDs []string) (bool, error) {
+	args := make([]driver.Value, 0, 4*min(1+len(messageIDs), idsAtOnce))
+	args = append(args, idKey(ch.ID, thread), thread, int64(kindChange), ch.pos)
+	for i := 0; ; i++ {
+		if i == len(messageIDs) || len(args) == 4*idsAtOnce {
+			n := len(args) / 4
+			inserted, err := t.exec(t.w.insertIDs(n), args...)
+			if err != nil {
+				return false, err
+			}
+			if inserted != int64(n) {
+				return false, t.unclaim(thread, ch, messageIDs[:i])
+			}
+			args = args[:0]
+		}
+		if i == len(messageIDs) {
+			return true, nil
+		}
+		args = append(args, idKey(messageIDs[i], thread), thread, int64(kindMessage), ch.pos)
+	}
+}
+
+// unclaim gives the ids back that were claimed for a change.
+func (t *txn) unclaim(thread int64, ch *change, messageIDs []string) error {
+	before := t.written
+	undone, err := t.exec(deleteID, idKey(ch.ID, thread), thread, int64(kindChange), ch.pos)
+	for _, id := range messageIDs {
+		if err != nil {
+			return err
+		}
+		var n int64
+		n, err = t.exec(deleteID, idKey(id, thread), thread, int64(kindMessage), ch.pos)
+		undone += n
+	}
+	t.written = before - undone
+	return err
+}
+
+const deleteID = `DELETE FROM ids WHERE key = ? AND thread = ? AND kind = ? AND pos = ?`
+
+// insertIDs is the statement that inserts n ids. Those that are there already
+// are left out, and not counted.
+func (w *writer) insertIDs(n int) string {
+	if w.idStatements[n] == "" {
+		w.idStatements[n] = "INSERT OR IGNORE INTO ids (key, thread, kind, pos) VALUES (?, ?, ?, ?)" + strings.Repeat(", (?, ?, ?, ?)", n-1)
+	}
+	return w.idStatements[n]
+}

@@ -1,0 +1,132 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvagehq/selvage"
+)
+
+// markEvery is how many versions lie between two marks. A version is found
+// from the mark after it by steps back.
+const markEvery = 32
+
+const (
+	insertMark = `INSERT INTO marks (thread, version, first_seq, pos) VALUES (?, ?, ?, ?)`
+
+	// The next mark at or after a version, and the next one after a seq. Every
+	// change before the latter begins at or before the seq.
+	markOfVersion = `SELECT version, pos FROM marks WHERE thread = ? AND version >= ? ORDER BY version LIMIT 1`
+	markOfSeq     = `SELECT version, pos FROM marks WHERE thread = ? AND first_seq > ? ORDER BY first_seq, version LIMIT 1`
+
+	// The changes from a position back to a version, newest first. Only links
+	// are carried along the way; the rows are read as they are asked for.
+	walkBack = `WITH RECURSIVE chain (pos, prev, version) AS (
+			SELECT pos, prev, version FROM changes WHERE pos = ?1
+			UNION ALL
+			SELECT c.pos, c.prev, c.version FROM chain JOIN changes c ON c.pos = chain.prev WHERE chain.version > ?2
+		)
+		SELECT ` + changeColumns + ` FROM chain CROSS JOIN changes c ON c.pos = chain.pos WHERE chain.version <= ?3`
+
+	// The same without changes that added no message.
+	walkMessages = walkBack + ` AND c.added > 0`
+
+	// The positions of the changes of the state from a position back to a
+	// version or to the last replacement, newest first.
+	walkState = `WITH RECURSIVE chain (pos, prev, version, effect) AS (
+			SELECT pos, state_prev, version, effect FROM changes WHERE pos = ?1 AND version > ?2
+			UNION ALL
+			SELECT c.pos, c.state_prev, c.version, c.effect FROM chain JOIN changes c ON c.pos = chain.prev
+			WHERE chain.effect <> 2 AND c.version > ?2
+		)
+		SELECT pos FROM chain`
+
+	hashAt = `SELECT hash FROM changes WHERE pos = ?`
+)
+
+// span is a stretch of a thread's log, both ends included.
+type span struct {
+	lo, hi selvage.Version
+}
+
+// walk reads changes from hi back to lo and proves their content. Visit says
+// whether to go on. With messages it leaves out changes that added none.
+func (h *head) walk(ctx context.Context, c *conn, s span, messages bool, visit func(*change) (bool, error)) error {
+	s.lo = max(s.lo, 1)
+	s.hi = min(s.hi, h.Thread.Version)
+	if s.lo > s.hi {
+		return nil
+	}
+	start, err := h.locate(c, s.hi)
+	if err != nil {
+		return err
+	}
+	return h.walkFrom(ctx, c, start, s, messages, visit)
+}
+
+// walkFrom is walk from a position at or after hi.
+func (h *head) walkFrom(ctx context.Context, c *conn, start int64, s span, messages bool, visit func(*change) (bool, error)) error {
+	query := walkBack
+	if messages {
+		query = walkMessages
+	}
+	r, err := c.query(query, start, int64(s.lo), int64(s.hi))
+	if err != nil {
+		return err
+	}
+	err = h.visit(ctx, r, visit)
+	return errors.Join(err, r.close())
+}
+
+func (h *head) visit(ctx context.Context, r *rows, visit func(*change) (bool, error)) error {
+	for after := h.Thread.Version + 1; r.next(); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ch, err := scanChange(r, h)
+		if err != nil {
+			return err
+		}
+		if ch.Version >= after {
+			return corrupt(h.Thread.ID, ch.Version, "it stands before version %d in the log", after)
+		}
+		after = ch.Version
+		if err := ch.VerifyContent(); err != nil {
+			return err
+		}
+		if more, err := visit(ch); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// locate returns a position at version v or at most markEvery-1 versions after.
+func (h *head) locate(c *conn, v selvage.Version) (int64, error) {
+	if v > h.Thread.Version-markEvery {
+		return h.pos, nil
+	}
+	pos := h.pos
+	_, err := c.one(func(r *rows) { pos = r.int(1) }, markOfVersion, h.key, int64(v))
+	return pos, err
+}
+
+// locateSeq returns the position and version of a change at or after the one
+// that added the message of a seq, at most markEvery versions after it.
+func (h *head) locateSeq(c *conn, seq int64) (pos int64, v selvage.Version, err error) {
+	pos, v = h.pos, h.Thread.Version
+	_, err = c.one(func(r *rows) { v, pos = selvage.Version(r.int(0)), r.int(1) }, markOfSeq, h.key, seq)
+	return pos, v, err
+}
+
+// prevOf returns the hash of the change before ch.
+func prevOf(c *conn, ch *change) (hash selvage.Hash, err error) {
+	if ch.hasPrev || ch.prev == 0 {
+		return ch.Prev, nil
+	}
+	found, err := c.one(func(r *rows) { copy(hash[:], r.blob(0)) }, hashAt, ch.prev)
+	if err == nil && !found {
+		err = corrupt(ch.ThreadID, ch.Version, "the change before it is missing")
+	}
+	return hash, err
+}

@@ -1,0 +1,89 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/selvagehq/selvage"
+)
+
+// Load implements [selvage.Store].
+func (s *Store) Load(ctx context.Context, id selvage.ThreadID, opts selvage.LoadOptions) (selvage.Head, error) {
+	var out selvage.Head
+	err := s.read(ctx, func(c *conn) (err error) {
+		out, err = s.load(ctx, c, id, opts)
+		return err
+	})
+	if err != nil {
+		return selvage.Head{}, fmt.Errorf("load thread %q: %w", id, err)
+	}
+	return out, nil
+}
+
+func (s *Store) load(ctx context.Context, c *conn, id selvage.ThreadID, opts selvage.LoadOptions) (out selvage.Head, err error) {
+	window := selvage.DefaultWindow
+	if opts.Messages != nil {
+		if window = *opts.Messages; window < 0 {
+			return out, &selvage.InvalidError{Field: "messages", Reason: "the number of messages may not be negative"}
+		}
+	}
+	h, err := readHead(c, tenant, id)
+	if err == nil {
+		err = h.readable()
+	}
+	if err != nil {
+		return out, err
+	}
+	out = selvage.Head{Thread: h.Thread, Hash: h.Hash, NextSeq: h.NextSeq, OpenRun: h.OpenRun, OpenCalls: h.OpenCalls}
+	if out.State, err = s.headDoc(ctx, c, &h); err != nil {
+		return out, err
+	}
+	if out.Messages, err = h.lastMessages(ctx, c, window); err != nil {
+		return out, err
+	}
+	if out.OpenRun != nil {
+		if out.OpenRun, err = readRun(c, h.OpenRun.ID); err != nil {
+			return out, err
+		}
+	}
+	out.Lease, err = h.holder(s.opts.Now())
+	return out, err
+}
+
+// lastMessages reads the last n messages, oldest first. It proves the chain of
+// the changes it came by, up to the head.
+func (h *head) lastMessages(ctx context.Context, c *conn, n int) ([]selvage.Message, error) {
+	messages := []selvage.Message{}
+	if n == 0 || h.NextSeq <= 1 {
+		return messages, nil
+	}
+	first := max(h.NextSeq-int64(n), 1)
+	r, err := c.query(walkMessages, h.pos, int64(1), int64(h.Thread.Version))
+	if err != nil {
+		return nil, err
+	}
+	next := h.NextSeq
+	err = h.visit(ctx, r, func(ch *change) (bool, error) {
+		if ch.LastSeq()+1 != next {
+			return false, corrupt(h.Thread.ID, ch.Version, "its last message has seq %d, and the next one is %d", ch.LastSeq(), next)
+		}
+		if ch.Version == h.Thread.Version && ch.Hash != h.Hash {
+			return false, corrupt(h.Thread.ID, ch.Version, "the head has another hash")
+		}
+		next = ch.FirstSeq
+		added, err := ch.AddedMessages()
+		if err != nil {
+			return false, err
+		}
+		slices.Reverse(added)
+		messages = append(messages, added...)
+		return ch.FirstSeq > first, nil
+	})
+	if err = errors.Join(err, r.close()); err != nil {
+		return nil, err
+	}
+	slices.Reverse(messages)
+	return messages[max(0, len(messages)-n):], nil
+}

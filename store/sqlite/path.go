@@ -1,0 +1,75 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/selvagehq/selvage"
+)
+
+// locate checks where a database is to be, makes the directory and an empty
+// file if they are missing, and returns the absolute path.
+//
+// Conversations are private: the directory is made 0700 and the file 0600,
+// and SQLite gives the files beside it the same mode.
+func locate(path string) (string, error) {
+	if path == "" || strings.HasPrefix(path, ":") || strings.ContainsRune(path, 0) {
+		return "", &selvage.InvalidError{Field: "path", Reason: fmt.Sprintf("%q is not the path of a file", path)}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("database %s: %w: %w", path, selvage.ErrUnavailable, err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return "", &selvage.InvalidError{Field: "path", Reason: path + " is a directory; name a file in it, such as " + filepath.Join(path, "selvage.db")}
+	case err == nil && !info.Mode().IsRegular():
+		return "", &selvage.InvalidError{Field: "path", Reason: path + " is not a regular file"}
+	case err == nil:
+		return path, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("database %s cannot be looked at: %w: %w", path, selvage.ErrUnavailable, err)
+	}
+	if err := create(path); err != nil {
+		return "", fmt.Errorf("database %s cannot be created: %w: %w", path, selvage.ErrUnavailable, err)
+	}
+	return path, nil
+}
+
+// create makes an empty file, which is an empty database.
+//
+// It appears under its name only once it is closed: closing a file drops every
+// lock that this process holds on it, those of a connection too that another
+// goroutine may just have opened.
+func create(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := f.Close(); err != nil {
+		return err
+	}
+	err = os.Link(f.Name(), path)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	// A file system without links. Nobody can have opened what is not there.
+	f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

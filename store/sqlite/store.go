@@ -1,0 +1,163 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/selvagehq/selvage"
+)
+
+var (
+	_ selvage.Store  = (*Store)(nil)
+	_ selvage.Leaser = (*Store)(nil)
+)
+
+// Store keeps threads in one SQLite file. It implements [selvage.Store] and
+// [selvage.Leaser] and is safe for concurrent use; other processes, and other
+// Stores of this one, may work on the same file at the same time.
+type Store struct {
+	path    string
+	opts    Options
+	tally   tally
+	cursors selvage.CursorKey
+	cache   *cache
+	writer  *writer
+	readers *readers
+	probe   probe
+
+	closing sync.RWMutex // held for reading by calls under way
+	closed  bool         // guarded by closing
+}
+
+// Open opens the database file at path and brings its schema up to date. A
+// file that is missing is created, readable by its owner alone, and so is its
+// directory. The context bounds the opening only.
+//
+// The error matches [selvage.ErrInvalid] if path names no file or a database of
+// another program, [selvage.ErrUnsupported] if the schema is newer than this
+// program, [selvage.ErrCorrupt] if the file is no database or is damaged, and
+// [selvage.ErrUnavailable] if it cannot be read and written. None of these
+// changes the file.
+func Open(ctx context.Context, path string, opts Options) (*Store, error) {
+	opts, err := opts.complete()
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	path, err = locate(path)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	s := &Store{path: path, opts: opts, cache: newCache(opts.CacheBytes)}
+	c, err := s.openWriting(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", s.fault(err))
+	}
+	s.readers = newReaders(s, opts.Readers)
+	s.writer = startWriter(s, c)
+	return s, nil
+}
+
+// openWriting opens the connection that writes.
+func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
+	if c, err = connect(s.path, &s.tally); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.close())
+		}
+	}()
+	if err := s.setUp(c); err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, s.path, c, s.opts); err != nil {
+		return nil, err
+	}
+	var mode string
+	if _, err := c.one(func(r *rows) { mode = r.text(0) }, "PRAGMA journal_mode = WAL"); err != nil {
+		return nil, err
+	}
+	if mode != "wal" {
+		return nil, fmt.Errorf("database %s: its file system cannot keep a write-ahead log: %w", s.path, selvage.ErrUnsupported)
+	}
+	for _, pragma := range []string{
+		"PRAGMA synchronous = " + s.opts.Durability.synchronous(),
+		// The writer checkpoints when it chooses to, and a log that grew too
+		// long is cut when it starts over.
+		"PRAGMA wal_autocheckpoint = 0",
+		fmt.Sprintf("PRAGMA journal_size_limit = %d", longLog*pageSize),
+		"PRAGMA busy_timeout = 0", // from here on the writer waits as it sees fit
+	} {
+		if err := c.run(pragma); err != nil {
+			return nil, err
+		}
+	}
+	found, err := c.one(func(r *rows) { copy(s.cursors[:], r.blob(0)) }, `SELECT value FROM meta WHERE key = 'cursor_key'`)
+	if err == nil && !found {
+		err = fmt.Errorf("table meta, cursor_key: %w: %w", errNoRow, selvage.ErrCorrupt)
+	}
+	return c, err
+}
+
+// setUp configures what every connection needs before its first statement.
+func (s *Store) setUp(c *conn) error {
+	for _, pragma := range []string{
+		"PRAGMA busy_timeout = 5000",
+		"PRAGMA cell_size_check = ON",
+		"PRAGMA temp_store = MEMORY",
+	} {
+		if err := c.run(pragma); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Path returns the absolute path of the database file.
+func (s *Store) Path() string { return s.path }
+
+// Durability returns the store's durability profile.
+func (s *Store) Durability() Durability { return s.opts.Durability }
+
+// Close waits for the calls under way and closes the file. The last store to
+// close it leaves everything in the one file.
+func (s *Store) Close() error {
+	s.closing.Lock()
+	if s.closed {
+		s.closing.Unlock()
+		return s.errClosed()
+	}
+	s.closed = true
+	s.closing.Unlock()
+	// The writer is the last to go, so that it finds the log free.
+	err := s.readers.close()
+	if err := errors.Join(err, s.writer.close()); err != nil {
+		return fmt.Errorf("close database %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// enter admits a call, which must leave again.
+func (s *Store) enter(ctx context.Context) error {
+	s.closing.RLock()
+	if s.closed {
+		s.closing.RUnlock()
+		return s.errClosed()
+	}
+	if err := ctx.Err(); err != nil {
+		s.closing.RUnlock()
+		return cancelled(ctx)
+	}
+	return nil
+}
+
+func (s *Store) leave() { s.closing.RUnlock() }
+
+func (s *Store) errClosed() error {
+	return fmt.Errorf("database %s: %w", s.path, selvage.ErrClosed)
+}
