@@ -162,22 +162,47 @@ func (k *kit) messages(id selvage.ThreadID, q selvage.MessageQuery) selvage.Mess
 func (k *kit) allMessages(id selvage.ThreadID, q selvage.MessageQuery) []selvage.Message {
 	k.Helper()
 	q.Limit = ptr(selvage.MaxPage)
-	return walk(k, func(c selvage.Cursor) ([]selvage.Message, selvage.Cursor, error) {
+	return walk(k, k.messagePages(id, q))
+}
+
+// messagePages, changePages, threadPages and runPages read the pages of a
+// query, for walk.
+func (k *kit) messagePages(id selvage.ThreadID, q selvage.MessageQuery) func(selvage.Cursor) ([]selvage.Message, selvage.Cursor, error) {
+	return func(c selvage.Cursor) ([]selvage.Message, selvage.Cursor, error) {
 		q.Cursor = c
 		page, err := k.store.Messages(k.Context(), id, q)
 		return page.Items, page.Next, err
-	})
+	}
+}
+
+func (k *kit) changePages(id selvage.ThreadID, q selvage.ChangeQuery) func(selvage.Cursor) ([]selvage.Change, selvage.Cursor, error) {
+	return func(c selvage.Cursor) ([]selvage.Change, selvage.Cursor, error) {
+		q.Cursor = c
+		page, err := k.store.Changes(k.Context(), id, q)
+		return page.Items, page.Next, err
+	}
+}
+
+func (k *kit) threadPages(q selvage.ThreadQuery) func(selvage.Cursor) ([]selvage.Thread, selvage.Cursor, error) {
+	return func(c selvage.Cursor) ([]selvage.Thread, selvage.Cursor, error) {
+		q.Cursor = c
+		page, err := k.store.Threads(k.Context(), q)
+		return page.Items, page.Next, err
+	}
+}
+
+func (k *kit) runPages(q selvage.RunQuery) func(selvage.Cursor) ([]selvage.Run, selvage.Cursor, error) {
+	return func(c selvage.Cursor) ([]selvage.Run, selvage.Cursor, error) {
+		q.Cursor = c
+		page, err := k.store.Runs(k.Context(), q)
+		return page.Items, page.Next, err
+	}
 }
 
 // log returns every change of a thread.
 func (k *kit) log(id selvage.ThreadID) []selvage.Change {
 	k.Helper()
-	q := selvage.ChangeQuery{Limit: ptr(selvage.MaxPage)}
-	return walk(k, func(c selvage.Cursor) ([]selvage.Change, selvage.Cursor, error) {
-		q.Cursor = c
-		page, err := k.store.Changes(k.Context(), id, q)
-		return page.Items, page.Next, err
-	})
+	return walk(k, k.changePages(id, selvage.ChangeQuery{Limit: ptr(selvage.MaxPage)}))
 }
 
 // change returns the change that made a version.
@@ -193,11 +218,7 @@ func (k *kit) change(id selvage.ThreadID, v selvage.Version) selvage.Change {
 func (k *kit) runs(q selvage.RunQuery) []selvage.Run {
 	k.Helper()
 	q.Limit = ptr(selvage.MaxPage)
-	return walk(k, func(c selvage.Cursor) ([]selvage.Run, selvage.Cursor, error) {
-		q.Cursor = c
-		page, err := k.store.Runs(k.Context(), q)
-		return page.Items, page.Next, err
-	})
+	return walk(k, k.runPages(q))
 }
 
 func (k *kit) threads(q selvage.ThreadQuery) []selvage.Thread {
@@ -205,32 +226,39 @@ func (k *kit) threads(q selvage.ThreadQuery) []selvage.Thread {
 	if q.Limit == nil {
 		q.Limit = ptr(selvage.MaxPage)
 	}
-	return walk(k, func(c selvage.Cursor) ([]selvage.Thread, selvage.Cursor, error) {
-		q.Cursor = c
-		page, err := k.store.Threads(k.Context(), q)
-		return page.Items, page.Next, err
-	})
+	return walk(k, k.threadPages(q))
 }
 
 // walk reads pages until the last one.
 func walk[T any](k *kit, read func(selvage.Cursor) ([]T, selvage.Cursor, error)) []T {
 	k.Helper()
+	return walkAnd(k, read, func(int, []T) {})
+}
+
+// walkAnd reads pages until the last one and calls between after each page that
+// has a next one, with its number, from 1, and its items.
+func walkAnd[T any](k *kit, read func(selvage.Cursor) ([]T, selvage.Cursor, error), between func(page int, items []T)) []T {
+	k.Helper()
+	const enough = 10_000 // pages; no test has as many
 	var all []T
 	var cursor selvage.Cursor
-	for {
+	for page := 1; page < enough; page++ {
 		items, next, err := read(cursor)
 		if err != nil {
-			k.Fatalf("read a page after %d items: %v", len(all), err)
+			k.Fatalf("read page %d, after %d items: %v", page, len(all), err)
 		}
 		if next != "" && len(items) == 0 {
-			k.Fatalf("an empty page after %d items has a cursor to a next one; want a page with items, or no cursor", len(all))
+			k.Fatalf("page %d, after %d items, is empty and has a cursor to a next one; want items, or no cursor", page, len(all))
 		}
 		all = append(all, items...)
 		if next == "" {
 			return all
 		}
+		between(page, items)
 		cursor = next
 	}
+	k.Fatalf("after %d pages and %d items there still is a cursor to a next page; want an end", enough, len(all))
+	return nil
 }
 
 // picture is everything that can be read about a thread, as text to compare.

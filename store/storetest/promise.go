@@ -31,6 +31,10 @@ func groups(cfg Config) []group {
 		{"Calls", callPromises()},
 		{"Load", loadPromises()},
 		{"State", statePromises()},
+		{"Messages", messagePromises()},
+		{"Changes", changePromises()},
+		{"Threads", threadPromises()},
+		{"RunList", runListPromises()},
 	}
 	return all
 }
