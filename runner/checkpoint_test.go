@@ -190,6 +190,13 @@ func checkChain(t *testing.T, store *spy, id selvage.ThreadID) {
 		}
 	}
 	verify(t, store, id)
+	checkComplete(t, store, id)
+}
+
+// checkComplete finds nothing left open on a thread: no run, no call, and one
+// result for each call.
+func checkComplete(t *testing.T, store selvage.Store, id selvage.ThreadID) {
+	t.Helper()
 	head := load(t, store, id)
 	if head.OpenRun != nil || len(head.OpenCalls) > 0 {
 		t.Errorf("left open: run %v, calls %v", head.OpenRun, head.OpenCalls)

@@ -19,16 +19,22 @@ type keys struct {
 
 func newKeys(t testing.TB) keys {
 	t.Helper()
+	k, err := makeKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func makeKeys() (keys, error) {
 	k := keys{
 		total:  state.NewKey[int64](state.Spec{Name: "total", Reducer: state.ReduceSum}),
 		budget: state.NewKey[int64](state.Spec{Name: "budget", Scope: state.ScopeRun, Reducer: state.ReduceSum}),
 		draft:  state.NewKey[int64](state.Spec{Name: "draft", Scope: state.ScopeToolCall}),
 	}
 	var err error
-	if k.specs, err = state.NewSpecs(k.total.Spec(), k.budget.Spec(), k.draft.Spec()); err != nil {
-		t.Fatal(err)
-	}
-	return k
+	k.specs, err = state.NewSpecs(k.total.Spec(), k.budget.Spec(), k.draft.Spec())
+	return k, err
 }
 
 // spend is a tool that adds to a key of each scope.
