@@ -29,16 +29,16 @@ func (t *teller) event(e *runner.Event) {
 			t.open = !strings.HasSuffix(e.Text, "\n")
 		}
 	case runner.EventRetry:
-		t.aside("trying again: %s", e.Text)
+		t.aside("trying again: %s", e.Note)
 	case runner.EventQueued:
-		t.aside("thread %s is in use by %s; waiting for it", e.ThreadID, e.Text)
+		t.aside("thread %s is in use by %s; waiting for it", e.ThreadID, e.Note)
 	case runner.EventCall:
 		if t.live {
 			t.aside("calls %s %s", e.Call.Name, compact(e.Call.Arguments))
 		}
 	case runner.EventProgress:
 		if t.live {
-			t.aside("%s", e.Text)
+			t.aside("%s", e.Note)
 		}
 	case selvage.EventMessage:
 		t.breakLine()

@@ -170,7 +170,7 @@ func (x *run) execute(ctx context.Context, t *task, c *tool.Call) (result selvag
 		select {
 		case text := <-progress:
 			e := x.event(EventProgress)
-			e.Call, e.Text = &t.call, text
+			e.Call, e.Note = &t.call, text
 			x.out.emit(e)
 		case <-done:
 			return result, err

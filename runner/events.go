@@ -11,16 +11,16 @@ import (
 const (
 	// EventDelta: the model's text goes on with Text.
 	EventDelta selvage.EventKind = "delta"
-	// EventReasoning: the model's visible thinking goes on with Text.
+	// EventReasoning: the model's visible thinking goes on with Note.
 	EventReasoning selvage.EventKind = "reasoning"
-	// EventRetry: the request to the model failed and is repeated, Text says
+	// EventRetry: the request to the model failed and is repeated, Note says
 	// why. Deltas since the last recorded message do not count.
 	EventRetry selvage.EventKind = "retry"
 	// EventCall: the tool call Call begins to run.
 	EventCall selvage.EventKind = "call"
-	// EventProgress: the tool of Call reports Text.
+	// EventProgress: the tool of Call reports Note.
 	EventProgress selvage.EventKind = "progress"
-	// EventQueued: the run waits for another to end; Text says whose.
+	// EventQueued: the run waits for another to end; Note says whose.
 	EventQueued selvage.EventKind = "queued"
 	// EventEnd: the run is over, and its end recorded. Result says how. It is
 	// the last event.
@@ -41,7 +41,8 @@ type Event struct {
 
 	// MessageID is, for a delta, the id that the whole message will have.
 	MessageID string
-	Text      string
+	Text      string // of the answer; only in a delta, so that printing it prints the answer
+	Note      string // of any other ephemeral event
 
 	Message  *selvage.Message      // kind message
 	Patches  []selvage.StatePatch  // kind state

@@ -38,7 +38,7 @@ func (x *run) infer(ctx context.Context, offer []selvage.ToolSpec) (*model.Respo
 		}
 		x.log.WarnContext(ctx, "model asked again", "run", x.id, "attempt", req.Attempt+1, "wait", pause, "err", err)
 		e := x.event(EventRetry)
-		e.Text = err.Error()
+		e.Note = err.Error()
 		x.out.emit(e)
 		if sleep(ctx, pause) != nil {
 			return nil, ended(ctx)
@@ -74,8 +74,7 @@ func (x *run) attempt(ctx context.Context, req model.Request) (model.Response, e
 			break
 		}
 		arrived.Add(chunk)
-		x.delta(id, EventDelta, chunk.Text)
-		x.delta(id, EventReasoning, chunk.Reasoning)
+		x.delta(id, chunk)
 		finished = finished || chunk.Finish != ""
 		output = output || chunk.Text != "" || chunk.Reasoning != "" || chunk.ToolCall != nil
 		if ctx.Err() != nil && !finished {
@@ -94,12 +93,16 @@ func (x *run) attempt(ctx context.Context, req model.Request) (model.Response, e
 	return response, failed
 }
 
-func (x *run) delta(messageID string, kind selvage.EventKind, text string) {
-	if text == "" {
+// delta tells what an answer goes on with.
+func (x *run) delta(messageID string, chunk model.Chunk) {
+	if chunk.Text == "" && chunk.Reasoning == "" {
 		return
 	}
-	e := x.event(kind)
-	e.MessageID, e.Text = messageID, text
+	e := x.event(EventDelta)
+	if chunk.Reasoning != "" {
+		e.Kind = EventReasoning
+	}
+	e.MessageID, e.Text, e.Note = messageID, chunk.Text, chunk.Reasoning
 	x.out.emit(e)
 }
 

@@ -58,7 +58,7 @@ func (o *outlet) give(e Event, err error) {
 func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in Input, yield func(Event, error) bool) {
 	out := &outlet{yield: yield}
 	lease, err := r.acquire(ctx, at, thread, func(busy *selvage.BusyError) {
-		out.emit(Event{Kind: EventQueued, ThreadID: thread, Text: busy.Owner.String()})
+		out.emit(Event{Kind: EventQueued, ThreadID: thread, Note: busy.Owner.String()})
 	})
 	if err != nil {
 		out.give(Event{}, fmt.Errorf("run thread %q: %w", thread, err))
