@@ -35,6 +35,11 @@ func groups(cfg Config) []group {
 		{"Changes", changePromises()},
 		{"Threads", threadPromises()},
 		{"RunList", runListPromises()},
+		{"Hierarchy", hierarchyPromises()},
+		{"Delete", deletePromises()},
+		{"Cursors", cursorPromises()},
+		{"Lease", leasePromises()},
+		{"Fence", fencePromises()},
 	}
 	return all
 }
