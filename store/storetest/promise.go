@@ -40,6 +40,9 @@ func groups(cfg Config) []group {
 		{"Cursors", cursorPromises()},
 		{"Lease", leasePromises()},
 		{"Fence", fencePromises()},
+		{"Concurrency", concurrencyPromises()},
+		{"Close", closePromises()},
+		{"Aliasing", aliasingPromises()},
 	}
 	return all
 }
