@@ -138,13 +138,3 @@ func (c *chat) once(ctx context.Context, o opening, text string) (err error) {
 	}
 	return talk.within(ctx, c.patience(), text)
 }
-
-// turn sends a message and shows the reply.
-func (c *conversation) turn(ctx context.Context, text string) error {
-	result, err := c.send(ctx, text)
-	if err != nil {
-		return err
-	}
-	c.reply(&result)
-	return nil
-}

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,16 +13,29 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 
 	"github.com/selvagehq/selvage/cli"
 )
 
 // TestMain lets the scripts run the real command: this binary, called selvage.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(leakless{m}, map[string]func(){
 		"selvage": func() { os.Exit(cli.Main(cli.Options{Version: "v0.0.0-test"})) },
 		"weaver":  weaver,
 	})
+}
+
+// leakless are tests that leave no goroutine behind.
+type leakless struct{ *testing.M }
+
+func (m leakless) Run() int {
+	code := m.M.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }
 
 func TestScript(t *testing.T) {
@@ -33,6 +47,7 @@ func TestScript(t *testing.T) {
 			"code":   codeCommand,
 			"json":   jsonCommand,
 			"damage": damageCommand,
+			"await":  awaitCommand,
 		},
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
