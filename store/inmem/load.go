@@ -38,8 +38,8 @@ func (s *Store) Load(ctx context.Context, id selvage.ThreadID, opts selvage.Load
 		head.OpenRun = &run
 	}
 	if t.lease != nil && t.lease.Until.After(s.now()) {
-		lease := cloneLease(*t.lease)
-		lease.Token = ""
+		lease := *t.lease
+		lease.Token, lease.Took = "", nil
 		head.Lease = &lease
 	}
 	return head, nil

@@ -14,7 +14,7 @@ func aliasingPromises() []promise {
 		{"WhatGoesInIsCopied", rule + ".", whatGoesInIsCopied},
 		{"WhatComesOutIsCopied", rule + ".", whatComesOutIsCopied},
 		{"ReceiptsAreCopied", rule + ".", receiptsAreCopied},
-		{"LeasesAreCopied", rule + ".", leasesAreCopied},
+		{"LeasesAreCopied", rule + ", leases included.", leasesAreCopied},
 	}
 }
 
@@ -152,10 +152,20 @@ func leasesAreCopied(k *kit) {
 	id := k.create(says("hello"))
 	k.brief(l, id, elsewhere("a"))
 	lease := k.acquire(l, id, elsewhere("b"))
+	renewed, err := l.Renew(k.Context(), lease, minute)
+	if err != nil {
+		k.Fatalf("renew failed: %v", err)
+	}
 	shown := k.load(id).Lease
-	shown.Took.Name, shown.Epoch = "scribble", 99
+	if shown == nil {
+		k.Fatal("the head shows no lease")
+	}
+	shown.Owner, shown.Epoch = selvage.Owner{Name: "scribble"}, 99
 	lease.Took.Name = "scribble"
-	if got := k.load(id).Lease; got.Took == nil || got.Took.Name != "a" || got.Owner.Name != "b" {
+	if renewed.Took != nil {
+		renewed.Took.Name = "scribble"
+	}
+	if got := k.load(id).Lease; got == nil || got.Owner.Name != "b" || got.Epoch != lease.Epoch {
 		k.Errorf("changing a lease that was answered changed the thread's to %s", encode(k, got))
 	}
 }

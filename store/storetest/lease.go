@@ -23,7 +23,7 @@ func leasePromises() []promise {
 		{"ReleaseOfALostLease", "Leaser.Release: releasing what is no longer held is no error, and takes nothing from who holds it now.", releaseOfALostLease},
 		{"LeasesAreNoVersions", "CONTRACT 10: claims and renewals are not versions.", leasesAreNoVersions},
 		{"AbsentThreadStaysAbsent", "CONTRACT 10: the lease of a thread that does not exist is invisible to every read.", absentThreadStaysAbsent},
-		{"HeadShowsTheHolder", "Head: it shows the lease somebody holds now, without its token.", headShowsTheHolder},
+		{"HeadShowsTheHolder", "Head: it shows the lease somebody holds now, without its token; whom it succeeded is for its holder to know.", headShowsTheHolder},
 		{"OneWinner", "CONTRACT 10: of many who want a lease one gets it, and no epoch is given twice.", oneLeaseWinner},
 		{"BadInput", "Leaser: what is no thread id, and a time to live that is none, is invalid.", badLeaseInput},
 	}
@@ -316,8 +316,11 @@ func headShowsTheHolder(k *kit) {
 		k.Errorf("after its lease ran out the thread shows the lease %s; want none", encode(k, h.Lease))
 	}
 	lease := k.acquire(l, id, owner("b"))
+	if lease.Took == nil {
+		k.Error("the lease taken over does not say whose it ended")
+	}
 	shown := lease
-	shown.Token = ""
+	shown.Token, shown.Took = "", nil
 	k.equal("lease of the head", k.load(id).Lease, shown)
 	if err := l.Release(k.Context(), lease); err != nil {
 		k.Fatalf("release failed: %v", err)

@@ -1,11 +1,30 @@
 package storetest
 
+import "runtime/debug"
+
 // promise is one sentence of the contract, and how to catch a store that
 // breaks it.
 type promise struct {
 	name string
 	rule string // the sentence, after where it stands
 	test func(*kit)
+}
+
+// check tests the promise and, if it is broken, says what was promised.
+func (p promise) check(k *kit) {
+	k.Helper()
+	defer func() {
+		k.Helper()
+		// What a store answers may be too far from the contract for the test
+		// to make anything of it. The other promises are tested all the same.
+		if r := recover(); r != nil {
+			k.Errorf("the test could make nothing of what the store answered: %v\n%s", r, debug.Stack())
+		}
+		if k.Failed() {
+			k.Logf("the promise is: %s", p.rule)
+		}
+	}()
+	p.test(k)
 }
 
 // group is the promises about one matter. They are tested side by side on one
@@ -43,6 +62,12 @@ func groups(cfg Config) []group {
 		{"Concurrency", concurrencyPromises()},
 		{"Close", closePromises()},
 		{"Aliasing", aliasingPromises()},
+	}
+	if cfg.Reopen != nil {
+		all = append(all, group{"Reopen", reopenPromises()})
+	}
+	if cfg.Share != nil {
+		all = append(all, group{"Share", sharePromises()})
 	}
 	return all
 }

@@ -58,13 +58,7 @@ func Run(t *testing.T, cfg Config) {
 			for _, p := range g.promises {
 				t.Run(p.name, func(t *testing.T) {
 					t.Parallel()
-					// Deferred, so that it comes last in the output.
-					defer func() {
-						if t.Failed() {
-							t.Logf("the promise is: %s", p.rule)
-						}
-					}()
-					p.test(bind(t, cfg, shared))
+					p.check(bind(t, cfg, shared))
 				})
 			}
 		})
