@@ -67,9 +67,10 @@ func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
 	if c, err = connect(s.path, &s.tally); err != nil {
 		return nil, err
 	}
+	opened := c // c is nil by the time an error is returned
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, c.close())
+			err = errors.Join(err, opened.close())
 		}
 	}()
 	if err := s.setUp(c); err != nil {
