@@ -187,7 +187,6 @@ func (d *deletion) bury(ctx context.Context, tx pgx.Tx, id selvage.ThreadID) err
 	version := int64(plan.Change.Version)
 	for _, sql := range [...]string{
 		`DELETE FROM selvage.changes WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
-		`DELETE FROM selvage.ids WHERE tenant = $1::text AND thread = $2::bytea AND version IS DISTINCT FROM $3::bigint`,
 		`DELETE FROM selvage.runs WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
 		`DELETE FROM selvage.state_cache WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
 		`DELETE FROM selvage.outbox WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
@@ -196,8 +195,15 @@ func (d *deletion) bury(ctx context.Context, tx pgx.Tx, id selvage.ThreadID) err
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM selvage.calls WHERE tenant = $1::text AND thread = $2::bytea`, s.tenant, thread)
-	return err
+	for _, sql := range [...]string{
+		`DELETE FROM selvage.message_ids WHERE tenant = $1::text AND thread = $2::bytea`,
+		`DELETE FROM selvage.calls WHERE tenant = $1::text AND thread = $2::bytea`,
+	} {
+		if _, err := tx.Exec(ctx, sql, s.tenant, thread); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newTombstone turns the plan of a deletion into a statement.
@@ -215,7 +221,6 @@ func (s *Store) newTombstone(h *head, plan *commit.Plan) *write {
 	w.guard()
 	w.sql.WriteString(" RETURNING t.ord)")
 	w.insertChange(effectNone)
-	w.insertIDs()
 	w.sql.WriteString(" SELECT ord FROM h")
 	return w
 }

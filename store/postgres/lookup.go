@@ -60,7 +60,7 @@ func (r *lookup) KnownMessages(ids []string) ([]bool, error) {
 		keys[i] = messageKey(id)
 		at[string(keys[i])] = append(at[string(keys[i])], i)
 	}
-	rows, err := r.from.Query(r.ctx, `SELECT id FROM selvage.ids WHERE tenant = $1::text AND thread = $2::bytea AND id = ANY($3::bytea[])`,
+	rows, err := r.from.Query(r.ctx, `SELECT id FROM selvage.message_ids WHERE tenant = $1::text AND thread = $2::bytea AND id = ANY($3::bytea[])`,
 		r.store.tenant, r.thread, keys)
 	if err != nil {
 		return nil, err
@@ -134,8 +134,8 @@ func (s *Store) readHead(ctx context.Context, q querier, id selvage.ThreadID, ch
 	err := q.QueryRow(ctx, `SELECT `+headColumns+`, i.version
 		FROM (SELECT $1::text AS tenant, $2::bytea AS thread, $3::bytea AS id) k
 		LEFT JOIN selvage.threads t ON t.tenant = k.tenant AND t.thread = k.thread
-		LEFT JOIN selvage.ids i ON i.tenant = k.tenant AND i.thread = k.thread AND i.id = k.id`,
-		s.tenant, packID(string(id)), changeKey(changeSet)).Scan(append(row.targets(), &version)...)
+		LEFT JOIN selvage.changes i ON i.tenant = k.tenant AND i.thread = k.thread AND i.id = k.id`,
+		s.tenant, packID(string(id)), packID(changeSet)).Scan(append(row.targets(), &version)...)
 	if err != nil {
 		return nil, 0, err
 	}

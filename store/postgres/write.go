@@ -247,19 +247,19 @@ func (w *write) insertChange(effect int16) {
 	w.sql.WriteString(" FROM h)")
 }
 
-// insertIDs takes the ids of the change set and of its messages.
+// insertIDs takes the ids of the messages. The change set's own is taken by
+// its row.
 func (w *write) insertIDs() {
-	keys := make([][]byte, 1, 1+len(w.plan.MessageIDs))
-	keys[0] = changeKey(w.plan.Change.ID)
-	for _, id := range w.plan.MessageIDs {
-		keys = append(keys, messageKey(id))
+	if len(w.plan.MessageIDs) == 0 {
+		return
 	}
-	w.sql.WriteString(`, i AS (INSERT INTO selvage.ids (tenant, thread, id, version)
-		SELECT $1::text, $2::bytea, u.id, CASE WHEN u.n = 1 THEN `)
-	w.arg(int64(w.plan.Change.Version), "bigint")
-	w.sql.WriteString(" END FROM h, unnest(")
+	keys := make([][]byte, len(w.plan.MessageIDs))
+	for i, id := range w.plan.MessageIDs {
+		keys[i] = messageKey(id)
+	}
+	w.sql.WriteString(`, i AS (INSERT INTO selvage.message_ids (tenant, thread, id) SELECT $1::text, $2::bytea, unnest(`)
 	w.arg(keys, "bytea[]")
-	w.sql.WriteString(") WITH ORDINALITY AS u(id, n))")
+	w.sql.WriteString(") FROM h)")
 }
 
 // exec runs the statement and reports whether the head was the one judged.

@@ -6,8 +6,9 @@
 --    index may name a column that an append changes.
 --  * A change is one row of changes. What was received stands in it once, not
 --    compressed by the database, which could only try in vain: EXTERNAL.
---  * Ids of change sets and of messages share one narrow table, whose key is
---    what makes an append repeatable under concurrency.
+--  * What must not be there twice, the id of a change set and those of its
+--    messages, is in unique keys and not only looked up: they hold also against
+--    who looked at the same time.
 --
 -- Tenant and thread lead every key, so that the tables can be distributed by
 -- tenant (Citus) and that neighbours in a key are neighbours in use. What
@@ -102,7 +103,8 @@ CREATE TABLE selvage.changes (
     sizes      bytea,                         -- varints: lengths of the messages but the last
     rest       bytea,                         -- NULL: {}
     messages   bytea,
-    PRIMARY KEY (tenant, thread, version)
+    PRIMARY KEY (tenant, thread, version),
+    UNIQUE (tenant, thread, id)               -- makes an append repeatable
 );
 ALTER TABLE selvage.changes
     ALTER COLUMN rest     SET STORAGE EXTERNAL,
@@ -110,11 +112,11 @@ ALTER TABLE selvage.changes
 
 CREATE INDEX changes_by_ord ON selvage.changes (ord);
 
-CREATE TABLE selvage.ids (
-    tenant  text  COLLATE "C" NOT NULL DEFAULT '',
-    thread  bytea NOT NULL,
-    id      bytea NOT NULL,                   -- 0 or 1, a UUID; 2 or 3, text: of a change set, of a message
-    version bigint,                           -- of the change; NULL for a message
+-- The ids of the messages that are there, as the first 12 bytes of their SHA-256.
+CREATE TABLE selvage.message_ids (
+    tenant text  COLLATE "C" NOT NULL DEFAULT '',
+    thread bytea NOT NULL,
+    id     bytea NOT NULL,
     PRIMARY KEY (tenant, thread, id)
 );
 
