@@ -28,13 +28,10 @@ const migrationLock = 0x53454c56 // "SELV"
 
 // migrate brings the schema up to date, unless it is.
 func (s *Store) migrate(ctx context.Context) error {
-	provider, closeDB, err := s.provider()
+	latest, err := latestSchema()
 	if err != nil {
 		return err
 	}
-	defer closeDB()
-	sources := provider.ListSources()
-	latest := sources[len(sources)-1].Version
 	current, err := s.schemaVersion(ctx)
 	if err != nil {
 		return err
@@ -45,7 +42,20 @@ func (s *Store) migrate(ctx context.Context) error {
 	if current == latest {
 		return nil
 	}
-	return s.retry(ctx, "migrate the schema", func(ctx context.Context) error { return s.migrateLocked(ctx, provider) })
+	return s.retry(ctx, "migrate the schema", s.migrateLocked)
+}
+
+// latestSchema returns the version of the schema that this program knows.
+func latestSchema() (latest int64, err error) {
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	for _, name := range names {
+		n, err := goose.NumericComponent(name)
+		if err != nil {
+			return 0, fmt.Errorf("read the migrations: %w", err)
+		}
+		latest = max(latest, n)
+	}
+	return latest, err
 }
 
 // schemaVersion returns the version of the schema, 0 if there is none.
@@ -63,7 +73,12 @@ func (s *Store) schemaVersion(ctx context.Context) (version int64, err error) {
 
 // migrateLocked migrates while a transaction of another connection keeps
 // everybody else from doing so.
-func (s *Store) migrateLocked(ctx context.Context, provider *goose.Provider) error {
+func (s *Store) migrateLocked(ctx context.Context) error {
+	provider, closeDB, err := s.provider()
+	if err != nil {
+		return err
+	}
+	defer closeDB()
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1::bigint)`, int64(migrationLock)); err != nil {
 			return err
@@ -74,6 +89,7 @@ func (s *Store) migrateLocked(ctx context.Context, provider *goose.Provider) err
 			return err
 		}
 		if !exists {
+			// Elsewhere, because the migrations do not see what is not committed.
 			if _, err := s.pool.Exec(ctx, `CREATE SCHEMA selvage`); err != nil {
 				return err
 			}
@@ -86,16 +102,21 @@ func (s *Store) migrateLocked(ctx context.Context, provider *goose.Provider) err
 	})
 }
 
-// provider returns what applies the migrations, through the pool.
-func (s *Store) provider() (*goose.Provider, func() error, error) {
+// provider returns what applies the migrations, through a connection of its
+// own that prepares no statements: they would be of no use. It serves for one
+// attempt: what it has once found out it does not look up again.
+func (s *Store) provider() (*goose.Provider, func(), error) {
 	dir, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return nil, nil, err
 	}
-	db := stdlib.OpenDBFromPool(s.pool)
+	config := s.pool.Config().ConnConfig
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(1)
 	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithTableName(migrationTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("read the migrations: %w", err), db.Close())
 	}
-	return p, db.Close, nil
+	return p, func() { _ = db.Close() }, nil // nothing is under way that could be lost
 }
