@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"os/exec"
@@ -64,7 +65,7 @@ func Start(opts Options) (*Cluster, error) {
 
 // create makes a data directory and starts a server on it.
 func (c *Cluster) create(opts Options) (err error) {
-	if c.dir, err = os.MkdirTemp("", "pgtest-"); err != nil {
+	if c.dir, err = os.MkdirTemp(home(opts), "pgtest-"); err != nil {
 		return err
 	}
 	if os.Geteuid() == 0 {
@@ -77,9 +78,11 @@ func (c *Cluster) create(opts Options) (err error) {
 		return err
 	}
 	settings := []string{"listen_addresses = ''", "unix_socket_directories = '" + c.dir + "'", "max_connections = 600",
-		"shared_buffers = 128MB", "autovacuum_naptime = 10s", "max_wal_size = 4GB", "log_min_messages = fatal"}
-	if !opts.Durable {
-		settings = append(settings, "fsync = off", "full_page_writes = off")
+		"shared_buffers = 128MB", "autovacuum_naptime = 10s", "log_min_messages = fatal"}
+	if opts.Durable {
+		settings = append(settings, "max_wal_size = 4GB")
+	} else {
+		settings = append(settings, "fsync = off", "full_page_writes = off", "wal_level = minimal", "max_wal_senders = 0", "max_wal_size = 256MB")
 	}
 	settings = append(settings, opts.Settings...)
 	f, err := os.OpenFile(filepath.Join(c.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
@@ -94,6 +97,23 @@ func (c *Cluster) create(opts Options) (err error) {
 		return err
 	}
 	return c.isOurs()
+}
+
+// memory is a file system that is not on a disk, and roomy how much of it must
+// be free for a server to live there, in bytes.
+const (
+	memory = "/dev/shm"
+	roomy  = 8 << 30
+)
+
+// home is where a server's directory is made: in memory if it need not last,
+// where there is room. "" stands for the usual place.
+func home(opts Options) string {
+	var fs syscall.Statfs_t
+	if opts.Durable || syscall.Statfs(memory, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < roomy {
+		return ""
+	}
+	return memory
 }
 
 // giveAway hands the directory to the user postgres, because the server does
@@ -197,35 +217,63 @@ func (c *Cluster) run(name string, args ...string) error {
 }
 
 // Database creates a database that is dropped when the test ends, and returns
-// its URL. It is a copy of template, or empty if that is "".
+// its URL. It is a copy of the database template, to which nobody may be
+// connected, or empty if that is "".
 func (c *Cluster) Database(tb testing.TB, template string) string {
 	tb.Helper()
-	name := fmt.Sprintf("t%d_%d", os.Getpid(), time.Now().UnixNano())
+	u, err := c.Create(template)
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	tb.Cleanup(func() { c.Exec(tb, "DROP DATABASE "+Name(u)+" WITH (FORCE)") })
+	return u
+}
+
+// Create is Database for what is to last until the server stops. On a server
+// of somebody else's it stays.
+func (c *Cluster) Create(template string) (string, error) {
+	name := fmt.Sprintf("selvage_test_%x", rand.Uint64())
 	create := "CREATE DATABASE " + name
 	if template != "" {
 		create += " TEMPLATE " + template
 	}
-	c.Exec(tb, create)
-	tb.Cleanup(func() { c.Exec(tb, "DROP DATABASE "+name+" WITH (FORCE)") })
+	if err := c.exec(create); err != nil {
+		return "", err
+	}
 	u, err := url.Parse(c.admin)
 	if err != nil {
-		tb.Fatalf("pgtest: the URL in %s cannot be read", Environment)
+		return "", fmt.Errorf("the URL in %s cannot be read", Environment)
 	}
 	u.Path = "/" + name
-	return u.String()
+	return u.String(), nil
+}
+
+// Name is the name of the database of a URL.
+func Name(database string) string {
+	u, err := url.Parse(database)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(u.Path, "/")
 }
 
 // Exec runs a statement outside the databases of the tests.
-func (c *Cluster) Exec(tb testing.TB, sql string, args ...any) {
+func (c *Cluster) Exec(tb testing.TB, sql string) {
 	tb.Helper()
+	if err := c.exec(sql); err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+}
+
+func (c *Cluster) exec(sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.admin)
 	if err != nil {
-		tb.Fatalf("pgtest: connect: %v", err)
+		return fmt.Errorf("connect: %w", err)
 	}
-	_, err = conn.Exec(ctx, sql, args...)
-	if err := errors.Join(err, conn.Close(ctx)); err != nil {
-		tb.Fatalf("pgtest: %s: %v", sql, err)
+	if _, err = conn.Exec(ctx, sql); err != nil {
+		err = fmt.Errorf("%s: %w", sql, err)
 	}
+	return errors.Join(err, conn.Close(ctx))
 }

@@ -158,7 +158,7 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 
 func TestOpenedAtOnce(t *testing.T) {
 	t.Parallel()
-	base := database(t)
+	base := cluster.Database(t, "")
 	url := with(base, "pool_max_conns=2")
 	var wg sync.WaitGroup
 	for range 8 {

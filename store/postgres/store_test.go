@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -15,8 +16,11 @@ import (
 	"github.com/selvagehq/selvage/store/storetest"
 )
 
-// cluster is the server that the tests share.
-var cluster *pgtest.Cluster
+// cluster is the server that the tests share, and template a database on it.
+var (
+	cluster  *pgtest.Cluster
+	template string
+)
 
 func TestMain(m *testing.M) {
 	var err error
@@ -24,7 +28,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := m.Run()
+	code := 1
+	if template, err = newTemplate(); err == nil {
+		code = m.Run()
+	} else {
+		fmt.Fprintln(os.Stderr, err)
+	}
 	if err := cluster.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -34,6 +43,20 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// newTemplate makes a database in which a store was opened, of which the others
+// are copies, and returns its name.
+func newTemplate() (string, error) {
+	url, err := cluster.Create("")
+	if err != nil {
+		return "", err
+	}
+	s, err := postgres.Open(context.Background(), url, postgres.Options{})
+	if err != nil {
+		return "", err
+	}
+	return pgtest.Name(url), s.Close()
 }
 
 // open opens a store; the test closes it if nobody else does.
@@ -47,10 +70,14 @@ func open(t testing.TB, url string) *postgres.Store {
 	return s
 }
 
-// database returns the URL of a database of the test's own.
+// database returns the URL of a database of the test's own, in which there are
+// no threads yet.
 func database(t testing.TB) string {
 	t.Helper()
-	return cluster.Database(t, "")
+	url := cluster.Database(t, template)
+	// A copy is not another store, but the tests need one.
+	execIn(t, url, `UPDATE selvage.meta SET value = sha256(uuid_send(gen_random_uuid())) WHERE key = 'cursor_key'`)
+	return url
 }
 
 // with adds an option to a URL.
