@@ -245,3 +245,28 @@ func TestThreadDeleted(t *testing.T) {
 		t.Errorf("a deleted thread: %v, want gone", err)
 	}
 }
+
+// After changes of others the run goes on from all that is recorded, its own
+// included.
+func TestStateAfterAbsorbing(t *testing.T) {
+	t.Parallel()
+	store := newSpy()
+	n := 0
+	interfere := func() selvage.ChangeSet {
+		n++
+		return patchSet(state.Set(state.At("theirs", string(rune('a'+n))), state.Int(int64(n))))
+	}
+	seen := ""
+	hook := selvage.Hook{Name: "h", RunEnd: func(_ context.Context, at selvage.Scene) (selvage.Effects, error) {
+		seen = at.State.String()
+		return selvage.Effects{Patch: state.Patch{state.Increment("/own/a", state.Int(1))}}, nil
+	}}
+	r := newRunner(t, runner.Options{Store: store, Tools: []tool.Tool{writer(store.Store, interfere)}, Hooks: []selvage.Hook{hook}})
+	mustRun(t, r, "t", "loop 2 write {}")
+	if want := `{"own":{"a":1},"theirs":{"b":1,"c":2}}`; seen != want {
+		t.Errorf("the run ends with state %s, want %s", seen, want)
+	}
+	if got, want := load(t, store, "t").State.String(), `{"own":{"a":2},"theirs":{"b":1,"c":2}}`; got != want {
+		t.Errorf("state %s, want %s", got, want)
+	}
+}

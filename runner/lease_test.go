@@ -22,6 +22,7 @@ type leaser struct {
 	*spy
 	inner    *inmem.Store
 	renew    func() error
+	acquire  func()
 	renewals atomic.Int32
 }
 
@@ -31,6 +32,9 @@ func newLeaser() *leaser {
 }
 
 func (l *leaser) Acquire(ctx context.Context, id selvage.ThreadID, owner selvage.Owner, ttl time.Duration) (selvage.Lease, error) {
+	if l.acquire != nil {
+		l.acquire()
+	}
 	return l.inner.Acquire(ctx, id, owner, ttl)
 }
 
@@ -126,6 +130,9 @@ func TestLeaseLost(t *testing.T) {
 				}
 				if took := time.Since(began); took > 3*time.Minute {
 					t.Errorf("it stopped after %s", took)
+				}
+				if len(store.sent) != len(store.appended()) {
+					t.Error("it tried to append after it knew")
 				}
 				head := load(t, store, "t")
 				if head.OpenRun == nil || head.Lease == nil || head.Lease.Owner.Name != "other" {
