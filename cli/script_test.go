@@ -47,6 +47,7 @@ func TestScript(t *testing.T) {
 			"code":   codeCommand,
 			"json":   jsonCommand,
 			"damage": damageCommand,
+			"newer":  newerCommand,
 			"await":  awaitCommand,
 		},
 		RequireExplicitExec: true,
