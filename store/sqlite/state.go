@@ -103,7 +103,7 @@ func (s *Store) headDoc(ctx context.Context, c *conn, h *head) (state.Document, 
 	}
 	s.cache.offer(&entry{head: *h, doc: doc, docKnown: true, tail: tail})
 	if tail.long() {
-		s.writer.keepDoc(h.Thread.ID)
+		s.writer.chores.keepDoc(h.Thread.ID)
 	}
 	return doc, nil
 }
@@ -181,4 +181,3 @@ func docDigest(hash, doc []byte) [sha256.Size]byte {
 	sum.Write(doc)
 	return [sha256.Size]byte(sum.Sum(nil))
 }
-
