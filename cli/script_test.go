@@ -70,6 +70,7 @@ func isolate(env *testscript.Env) error {
 		}
 	}
 	env.Vars = append(vars, "HOME="+home, "SELVAGE_HOME="+filepath.Join(home, "data"), "XDG_CONFIG_HOME="+filepath.Join(home, "config"))
+	serve(env)
 	return nil
 }
 
