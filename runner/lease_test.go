@@ -202,6 +202,22 @@ func TestQueue(t *testing.T) {
 	checkChain(t, store, "t")
 }
 
+// Leaving the range while it waits for the thread ends the waiting.
+func TestLeavingTheQueue(t *testing.T) {
+	t.Parallel()
+	store := newSpy()
+	lessor, _ := selvage.As[selvage.Leaser](store)
+	if _, err := lessor.Acquire(t.Context(), "t", selvage.Owner{Name: "the other"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range newRunner(t, runner.Options{Store: store}).Stream(t.Context(), "t", runner.Text("hi")) {
+		if e.Kind != runner.EventQueued || e.Note != "the other" || e.Text != "" || err != nil {
+			t.Errorf("told %+v, %v", e, err)
+		}
+		break
+	}
+}
+
 // Waiting for the thread ends with the context; a runner that rejects does not
 // wait.
 func TestBusy(t *testing.T) {
@@ -225,6 +241,28 @@ func TestBusy(t *testing.T) {
 		}
 		if store.attempts != 0 {
 			t.Error("something was appended")
+		}
+	})
+}
+
+// Runs on different threads go on at the same time.
+func TestThreadsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, runner.Options{Store: newSpy(), Tools: []tool.Tool{echoTool("echo", selvage.EffectOnce)}})
+		began := time.Now()
+		var done sync.WaitGroup
+		for i := range 16 {
+			done.Go(func() { mustRun(t, r, selvage.ThreadID(fmt.Sprintf("t%d", i)), "sleep 1h") })
+			done.Go(func() {
+				if _, err := r.Ask(t.Context(), runner.Text("sleep 1h")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done.Wait()
+		if took := time.Since(began); took != time.Hour {
+			t.Errorf("32 runs of an hour took %s", took)
 		}
 	})
 }

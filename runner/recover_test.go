@@ -181,6 +181,7 @@ func TestRecoverLeavesAlone(t *testing.T) {
 		var done sync.WaitGroup
 		done.Go(func() { mustRun(t, r, "live", "sleep 1h") })
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		die(t, store.spy, runner.Options{}, "hi", 3+1)
 		for name, threads := range map[string][]selvage.ThreadID{"live": {"live"}, "missing": {"nothing"}} {
 			if recovered, err := r.Recover(t.Context(), threads...); err != nil || len(recovered) != 0 {
