@@ -70,6 +70,8 @@ func isolate(env *testscript.Env) error {
 		}
 	}
 	env.Vars = append(vars, "HOME="+home, "SELVAGE_HOME="+filepath.Join(home, "data"), "XDG_CONFIG_HOME="+filepath.Join(home, "config"))
+	// The race detector makes every process linger for a second otherwise.
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
 	serve(env)
 	return nil
 }
