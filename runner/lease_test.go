@@ -23,6 +23,7 @@ type leaser struct {
 	inner    *inmem.Store
 	renew    func() error
 	acquire  func()
+	refuse   func() error
 	renewals atomic.Int32
 }
 
@@ -34,6 +35,11 @@ func newLeaser() *leaser {
 func (l *leaser) Acquire(ctx context.Context, id selvage.ThreadID, owner selvage.Owner, ttl time.Duration) (selvage.Lease, error) {
 	if l.acquire != nil {
 		l.acquire()
+	}
+	if l.refuse != nil {
+		if err := l.refuse(); err != nil {
+			return selvage.Lease{}, err
+		}
 	}
 	return l.inner.Acquire(ctx, id, owner, ttl)
 }
