@@ -134,19 +134,28 @@ func (x *run) abandon(open *selvage.Run, detail string) selvage.RunUpdate {
 	for _, c := range unanswered(x.messages(), open.ID) {
 		x.answerInterrupted(c, open.ID, mayHaveRun(x.status(c.ID)))
 	}
+	x.closeOrphans(nil)
+	outcome := selvage.Outcome{Kind: selvage.OutcomeFailed, Code: CodeAbandoned, Detail: detail}
+	if open.Status == selvage.RunWaiting {
+		outcome = selvage.Outcome{Kind: selvage.OutcomeCancelled, Code: CodeSuperseded, Detail: "a new run was begun while it waited"}
+	}
+	return selvage.RunUpdate{ID: open.ID, Status: selvage.RunDone, Outcome: &outcome}
+}
+
+// closeOrphans ends the journalled calls whose messages are beyond the window,
+// those about to be answered excepted.
+func (x *run) closeOrphans(todo []task) {
 	for _, id := range slices.Sorted(maps.Keys(x.calls)) {
-		switch status := x.status(id); { // of a call whose message is beyond the window
+		if slices.ContainsFunc(todo, func(t task) bool { return t.call.ID == id }) {
+			continue
+		}
+		switch status := x.status(id); {
 		case mayHaveRun(status):
 			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallFailed})
 		case status != "":
 			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallCancelled})
 		}
 	}
-	outcome := selvage.Outcome{Kind: selvage.OutcomeFailed, Code: CodeAbandoned, Detail: detail}
-	if open.Status == selvage.RunWaiting {
-		outcome = selvage.Outcome{Kind: selvage.OutcomeCancelled, Code: CodeSuperseded, Detail: "a new run was begun while it waited"}
-	}
-	return selvage.RunUpdate{ID: open.ID, Status: selvage.RunDone, Outcome: &outcome}
 }
 
 // mayHaveRun reports whether a call in this status had been begun by a process

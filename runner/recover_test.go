@@ -283,4 +283,43 @@ func TestAbandonedCallBeyondTheWindow(t *testing.T) {
 	if head := load(t, store, "t"); len(head.OpenCalls) != 0 || ran.Load() != 1 {
 		t.Errorf("open calls %v, the tool ran %d times", head.OpenCalls, ran.Load())
 	}
+
+	store, ran = newSpy(), &atomic.Int32{}
+	opts.Tools = []tool.Tool{counted(selvage.EffectOnce, ran)}
+	die(t, store, opts, "call count {}", 3)
+	if _, err := store.Store.Append(t.Context(), "t", chatter, selvage.Any()); err != nil {
+		t.Fatal(err)
+	}
+	opts.Store = store
+	if recovered, err := newRunner(t, opts).Recover(t.Context()); err != nil || len(recovered) != 1 || recovered[0].Err != nil {
+		t.Errorf("recovered %v, %v", recovered, err)
+	}
+	if head := load(t, store, "t"); len(head.OpenCalls) != 0 || head.OpenRun != nil || ran.Load() != 1 {
+		t.Errorf("after recovery: open calls %v, run %v, the tool ran %d times", head.OpenCalls, head.OpenRun, ran.Load())
+	}
+}
+
+// Calls that came in with the input are history, not orders.
+func TestInboundCallsAreNotRun(t *testing.T) {
+	t.Parallel()
+	for nth := 2; nth <= 3; nth++ {
+		inboundCalls(t, nth)
+	}
+}
+
+func inboundCalls(t *testing.T, nth int) {
+	t.Helper()
+	store, ran := newSpy(), &atomic.Int32{}
+	opts := runner.Options{Store: store, Tools: []tool.Tool{counted(selvage.EffectNone, ran)}}
+	store.before = refuse(nth, true, fmt.Errorf("dead: %w", selvage.ErrClosed))
+	in := runner.Input{Messages: []selvage.Message{{Role: selvage.RoleAssistant, Step: 1, ToolCalls: []selvage.ToolCall{{ID: "x", Name: "count"}}},
+		selvage.UserText("hi")}}
+	if _, err := newRunner(t, opts).Run(t.Context(), "t", in); !errors.Is(err, selvage.ErrClosed) {
+		t.Fatal(err)
+	}
+	store.before = nil
+	recovered, err := newRunner(t, opts).Recover(t.Context())
+	if err != nil || len(recovered) != 1 || recovered[0].Result.Text != "You said: hi" || ran.Load() != 0 {
+		t.Errorf("recovered %+v, %v; the tool ran %d times", recovered, err, ran.Load())
+	}
 }
