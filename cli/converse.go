@@ -98,7 +98,11 @@ func (c *chat) converse(ctx context.Context, o opening) (err error) {
 		if leave || c.out.err != nil {
 			return err
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case classify(err).exit == exitInterrupted:
+			c.note("%v; type on, or leave with /exit", err)
+		default:
 			c.fail(ctx, "chat", err)
 		}
 	}
