@@ -25,7 +25,7 @@ func flatTurns(ctx context.Context, cfg config) ([]gate, error) {
 		long, cycles = 100, 1
 	}
 	var rounds []round
-	var counts map[string]sqlite.Stats
+	counts := make(map[string]sqlite.Stats) // of all rounds together
 	err := storeIn(ctx, cfg.dir, func(s *sqlite.Store) error {
 		old := &writer{store: s, id: "long"}
 		if err := old.grow(ctx, long); err != nil {
@@ -33,7 +33,6 @@ func flatTurns(ctx context.Context, cfg config) ([]gate, error) {
 		}
 		for i := range cfg.rounds + 1 {
 			r := make(round)
-			sum := make(map[string]sqlite.Stats)
 			for n := range cycles {
 				young := &writer{store: s, id: selvage.ThreadID(fmt.Sprintf("short-%d-%d", i, n))}
 				if err := young.grow(ctx, shortThread); err != nil {
@@ -48,11 +47,11 @@ func flatTurns(ctx context.Context, cfg config) ([]gate, error) {
 					if err := r.at(side).run(cycle, func() error { return w.turn(ctx) }); err != nil {
 						return err
 					}
-					sum[side] = plus(sum[side], s.Stats(), before)
+					counts[side] = plus(counts[side], s.Stats(), before)
 				}
 			}
 			if i > 0 {
-				rounds, counts = append(rounds, r), sum
+				rounds = append(rounds, r)
 			}
 		}
 		return nil
@@ -61,7 +60,7 @@ func flatTurns(ctx context.Context, cfg config) ([]gate, error) {
 		return nil, err
 	}
 	times := median(rounds, func(r *round) float64 { return float64(r.at("long").p50()) / float64(r.at("short").p50()) })
-	turns := float64(cycles * cycle)
+	turns := float64((cfg.rounds + 1) * cycles * cycle)
 	count := func(name string, must float64, of func(sqlite.Stats) int64) gate {
 		long, short := float64(of(counts["long"]))/turns, float64(of(counts["short"]))/turns
 		return atMost("turn flat: "+name, must, 1, long/short).of(fmt.Sprintf("%.2f a turn", long), fmt.Sprintf("%.2f a turn", short)).

@@ -20,7 +20,7 @@ func sizes(ctx context.Context, cfg config) ([]gate, error) {
 		if err := checkPayload(c.size); err != nil {
 			return nil, err
 		}
-		threads, each := 16, 300
+		threads, each := 16, 600
 		if cfg.quick {
 			threads, each = 4, 20
 		}

@@ -191,7 +191,7 @@ func (a *app) newLog() *slog.Logger {
 	case a.conf.Get("log.format").Text == "json":
 		return slog.New(slog.NewJSONHandler(a.err, &slog.HandlerOptions{Level: level}))
 	case a.err.terminal:
-		return slog.New(tint.NewHandler(a.err, &tint.Options{Level: level, NoColor: !a.err.style.on}))
+		return slog.New(tint.NewTextHandler(a.err, &tint.Options{Level: level, NoColor: !a.err.style.on}))
 	default:
 		return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 	}

@@ -37,8 +37,8 @@ the tools of its last run.`,
 	f := cmd.Flags()
 	f.StringVar(&c.thread, "thread", "", "`ID` of the thread, which is made if it does not exist")
 	f.BoolVar(&c.continues, "continue", false, "go on with the thread that was updated last")
-	f.Var(&checked{kind: "choice", check: checkOnActive}, "on-active", "what to do if another run is at work on the thread: queue (wait) or reject (exit 4)")
-	f.Var(&checked{kind: "mode", check: checkMemoryMode}, "memory-mode", "persistent, or guest or incognito: nothing is kept")
+	f.Var(&checked{kind: "choice", check: checkOnActive}, "on-active", "`WHAT` to do if another run is at work on the thread: queue (wait) or reject (exit 4)")
+	f.Var(&checked{kind: "mode", check: checkMemoryMode}, "memory-mode", "`MODE`: persistent, or guest or incognito (nothing is kept)")
 	f.BoolVar(&a.flags.incognito, "incognito", false, "the same as --memory-mode incognito")
 	_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return a.completeThreads(cmd, nil, begun)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -32,7 +31,7 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.Var(dollars(), "max-spend", "at most this many `DOLLARS` in a run")
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
 	f.Var(duration(), "wait", "wait this `DURATION` for the answer, then exit 124; the run is not ended")
-	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "how calls of one turn run: sequential")
+	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "`HOW` the calls of one turn run: sequential")
 	_ = cmd.RegisterFlagCompletionFunc("tool", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return a.toolNames(), cobra.ShellCompDirectiveNoFileComp
 	}) // it fails only for a flag that is not there
@@ -66,14 +65,11 @@ func (r *runFlags) text(a *app, cmd *cobra.Command, args []string) (string, bool
 	case r.said && len(args) > 0:
 		return "", false, usage("give the message once", "there are two messages, %q and that of --message", args[0])
 	case r.said && r.message == "-":
-		all, err := io.ReadAll(io.LimitReader(a.stdin, selvage.MaxSetBytes+1))
-		if err != nil {
-			return "", false, fmt.Errorf("read stdin: %w", err)
+		text, err := readAll(cmd.Context(), a.stdin)
+		if err == nil && strings.TrimSpace(text) == "" {
+			err = usage("for example: echo hello | "+cmd.CommandPath()+" -m -", "nothing on stdin")
 		}
-		if strings.TrimSpace(string(all)) == "" {
-			return "", false, usage("for example: echo hello | "+cmd.CommandPath()+" -m -", "nothing on stdin")
-		}
-		return strings.TrimSuffix(strings.TrimSuffix(string(all), "\n"), "\r"), true, nil
+		return text, true, err
 	case r.said:
 		text = r.message
 	case len(args) > 0:

@@ -1,52 +1,14 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
 )
-
-// line is what was typed, or why no more will come.
-type line struct {
-	text string
-	err  error
-}
-
-// typed reads lines until the reader ends. Its goroutine may stay blocked in a
-// read after everybody left; it ends with the stream.
-func typed(ctx context.Context, r io.Reader) <-chan line {
-	lines := make(chan line)
-	go func() {
-		defer close(lines)
-		buffered := bufio.NewReader(r)
-		for {
-			text, err := buffered.ReadString('\n')
-			if text != "" {
-				select {
-				case lines <- line{text: strings.TrimRight(text, "\r\n")}:
-				case <-ctx.Done():
-					return
-				}
-			}
-			if err != nil {
-				if !errors.Is(err, io.EOF) {
-					select {
-					case lines <- line{err: fmt.Errorf("read stdin: %w", err)}:
-					case <-ctx.Done():
-					}
-				}
-				return
-			}
-		}
-	}()
-	return lines
-}
 
 // lines leads one turn for each line of stdin, and stops at the first that
 // fails: what comes after it was written for its answer.
@@ -136,7 +98,11 @@ func (c *chat) converse(ctx context.Context, o opening) (err error) {
 		if leave || c.out.err != nil {
 			return err
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case classify(err).exit == exitInterrupted:
+			c.note("%v; type on, or leave with /exit", err)
+		default:
 			c.fail(ctx, "chat", err)
 		}
 	}

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,5 +22,19 @@ func damageCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s does not hold %q", args[0], args[1])
 	}
 	copy(data[at:], args[2])
+	ts.Check(os.WriteFile(path, data, 0o600))
+}
+
+// newerCommand makes a database one of a program that is yet to come: newer
+// FILE. SQLite keeps the number in the header of the file.
+func newerCommand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: newer FILE")
+	}
+	const userVersion = 60 // offset
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	binary.BigEndian.PutUint32(data[userVersion:], 999)
 	ts.Check(os.WriteFile(path, data, 0o600))
 }

@@ -174,6 +174,8 @@ func (a *app) fail(ctx context.Context, what string, err error) int {
 		f.err = errors.New("interrupted")
 	}
 	message := oneLine(f.err.Error())
+	// Hints are written for the plain program.
+	f.hint = strings.ReplaceAll(f.hint, "`selvage ", "`"+a.name+" ")
 	if what != "" {
 		message = what + ": " + message
 	}

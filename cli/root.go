@@ -14,7 +14,7 @@ import (
 // rootCommand builds the tree of commands.
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "selvage",
+		Use:   a.name,
 		Short: "Durable threads for AI agents",
 		Long: `Selvage keeps the threads of AI agents: every message, state change and run is
 in an append-only, hash-chained log that survives crashes, restarts and second
@@ -26,7 +26,6 @@ writers. Start with:  selvage chat`,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	// The tree is called by its own name; hints by that of the program.
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetIn(a.stdin)

@@ -47,6 +47,7 @@ func TestScript(t *testing.T) {
 			"code":   codeCommand,
 			"json":   jsonCommand,
 			"damage": damageCommand,
+			"newer":  newerCommand,
 			"await":  awaitCommand,
 		},
 		RequireExplicitExec: true,
@@ -69,6 +70,9 @@ func isolate(env *testscript.Env) error {
 		}
 	}
 	env.Vars = append(vars, "HOME="+home, "SELVAGE_HOME="+filepath.Join(home, "data"), "XDG_CONFIG_HOME="+filepath.Join(home, "config"))
+	// The race detector makes every process linger for a second otherwise.
+	env.Setenv("GORACE", "atexit_sleep_ms=0")
+	serve(env)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -147,9 +148,16 @@ func (a *app) explainOpen(url string, err error) error {
 	if info, statErr := os.Stat(path); local && statErr == nil && info.IsDir() {
 		return usage("name a file, such as "+filepath.Join(path, "app.db"), "store %s is a directory, not a database", shown)
 	}
+	a.log.Debug("store not opened", "store", shown, "err", err)
 	switch {
+	case errors.Is(err, selvage.ErrCorrupt) && local && !isDatabase(path):
+		return hinted(fmt.Errorf("store %s is not a database: %w", shown, selvage.ErrCorrupt), "check the path; nothing was changed")
 	case errors.Is(err, selvage.ErrCorrupt):
 		return hinted(err, "keep the file, and open a backup of it; nothing was changed")
+	case errors.Is(err, selvage.ErrUnsupported) && !local:
+		f := classify(err)
+		f.exit = exitUsage
+		return f
 	case errors.Is(err, selvage.ErrUnsupported):
 		return hinted(err, fmt.Sprintf("%s may be too old for it: `%s version`; nothing was changed", a.name, a.name))
 	case errors.Is(err, fs.ErrPermission):
@@ -157,4 +165,17 @@ func (a *app) explainOpen(url string, err error) error {
 	default:
 		return err
 	}
+}
+
+// isDatabase reports whether a file begins as a SQLite database does.
+func isDatabase(path string) bool {
+	const magic = "SQLite format 3\x00"
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	head := make([]byte, len(magic))
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == magic
 }

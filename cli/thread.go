@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 func (a *app) threadCommand() *cobra.Command {
@@ -31,10 +32,11 @@ func (a *app) onThread(body func(ctx context.Context, store selvage.Store, id se
 
 // threadID checks an id before any store is opened for it.
 func threadID(text string) (selvage.ThreadID, error) {
-	if err := selvage.CheckID("thread", text); err != nil {
+	id := selvage.ThreadID(text)
+	if err := commit.CheckThreadID(id); err != nil {
 		return "", hinted(err, "`selvage thread ls -q` lists ids")
 	}
-	return selvage.ThreadID(text), nil
+	return id, nil
 }
 
 // withStore opens the store for body and closes it after.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +47,7 @@ change, so that its id cannot be taken for a new thread by accident.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&children, "children", string(selvage.DeleteReject), "what becomes of its children: reject (refuse if there are any), detach or cascade")
+	f.StringVar(&children, "children", string(selvage.DeleteReject), "`WHAT` becomes of its children: reject (refuse if there are any), detach or cascade")
 	f.BoolVar(&r.yes, "yes", false, "do not ask")
 	f.BoolVar(&r.force, "force", false, "even if a run is at work on it")
 	return cmd
@@ -59,7 +58,7 @@ func (r *removal) remove(ctx context.Context, store selvage.Store, id selvage.Th
 	if err != nil {
 		return err
 	}
-	if err := r.confirm(id, len(doomed)); err != nil {
+	if err := r.confirm(ctx, id, len(doomed)); err != nil {
 		return err
 	}
 	if !r.force {
@@ -113,7 +112,7 @@ func (r *removal) doomed(ctx context.Context, store selvage.Store, id selvage.Th
 }
 
 // confirm asks, where somebody can answer.
-func (r *removal) confirm(id selvage.ThreadID, n int) error {
+func (r *removal) confirm(ctx context.Context, id selvage.ThreadID, n int) error {
 	if r.yes {
 		return nil
 	}
@@ -125,11 +124,16 @@ func (r *removal) confirm(id selvage.ThreadID, n int) error {
 		what += fmt.Sprintf(" and %d threads below it", n-1)
 	}
 	_, _ = fmt.Fprintf(r.err, "Remove %s for good? [y/N] ", what) // r.err keeps it
-	answer, err := bufio.NewReader(r.stdin).ReadString('\n')
-	if err != nil && answer == "" {
-		return fmt.Errorf("read the answer: %w", err)
+	var answer line
+	select {
+	case answer = <-typed(ctx, r.stdin):
+	case <-ctx.Done():
+		answer.err = ctx.Err()
 	}
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+	if answer.err != nil {
+		return answer.err
+	}
+	if a := strings.ToLower(strings.TrimSpace(answer.text)); a != "y" && a != "yes" {
 		return &failure{exit: exitFailed, class: "declined", err: fmt.Errorf("%q stays", id)}
 	}
 	return nil

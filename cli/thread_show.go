@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -68,8 +70,8 @@ func threadFields(d *threadDocument) [][2]string {
 	if f := d.ForkedFrom; f != nil {
 		pairs = append(pairs, [2]string{"forked from", fmt.Sprintf("%s at version %d", f.ID, f.Version)})
 	}
-	for key, value := range d.Metadata {
-		pairs = append(pairs, [2]string{"metadata " + key, string(value)})
+	for _, key := range slices.Sorted(maps.Keys(d.Metadata)) {
+		pairs = append(pairs, [2]string{"metadata " + key, string(d.Metadata[key])})
 	}
 	return pairs
 }

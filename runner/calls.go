@@ -31,7 +31,7 @@ func (x *run) plan(calls []selvage.ToolCall, offer []selvage.ToolSpec) []task {
 		t := &todo[i]
 		t.call, t.bound = call, x.r.tools[call.Name]
 		switch {
-		case x.open(call.ID):
+		case mayHaveRun(x.status(call.ID)):
 			// Begun by a process that died: nobody knows whether it happened.
 			t.journal, t.verdict = true, unknownOutcome(call.Name)
 			continue

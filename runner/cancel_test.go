@@ -141,3 +141,40 @@ func TestResultOfACancelledRun(t *testing.T) {
 	}
 	checkChain(t, store, "t")
 }
+
+// What a cancelled run has done is recorded for what it is, before its end.
+func TestCancelledSchedule(t *testing.T) {
+	t.Parallel()
+	tests := map[selvage.Moment]string{
+		selvage.MomentRunStart: "run_finished: internal system, run cancelled/",
+		selvage.MomentStepEnd: "assistant_turn_committed: assistant+calls, run running, call started\n" +
+			"tool_results_committed: tool, call cancelled\nrun_finished: internal system, run cancelled/",
+		selvage.MomentAfterTool: "assistant_turn_committed: assistant+calls, run running, call started\n" +
+			"tool_results_committed: tool, call succeeded\nrun_finished: internal system, run cancelled/",
+	}
+	for m, want := range tests {
+		ctx, cancel := context.WithCancel(t.Context())
+		store := newSpy()
+		r := newRunner(t, runner.Options{Store: store, Tools: []tool.Tool{echoTool("echo", selvage.EffectOnce)}, Hooks: []selvage.Hook{cancelling(m, cancel)}})
+		if _, err := r.Run(ctx, "t", runner.Text(oneCall)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", m, err)
+		}
+		if got, ok := strings.CutPrefix(strings.TrimSpace(store.schedule()), "user_message: user, run running\n"); !ok || got != want {
+			t.Errorf("%s: recorded\n%s\nwant\n%s", m, got, want)
+		}
+		cancel()
+	}
+	// A turn whose hook fails after its answer is recorded too.
+	store := newSpy()
+	fail := selvage.Hook{Name: "h", AfterInference: func(context.Context, selvage.Scene) (selvage.Effects, error) {
+		return selvage.Effects{}, errors.New("no")
+	}}
+	r := newRunner(t, runner.Options{Store: store, Tools: []tool.Tool{echoTool("echo", selvage.EffectNone)}, Hooks: []selvage.Hook{fail}})
+	if _, err := r.Run(t.Context(), "t", runner.Text(oneCall)); err == nil {
+		t.Error("no error")
+	}
+	const want = "user_message: user, run running\ntool_results_committed: assistant+calls, tool\nrun_finished: run failed/hook\n"
+	if got := store.schedule(); got != want {
+		t.Errorf("recorded\n%s\nwant\n%s", got, want)
+	}
+}

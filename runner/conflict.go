@@ -131,9 +131,10 @@ func (x *run) contradiction(c *selvage.Change, set *selvage.ChangeSet) *Incompat
 	for _, p := range set.Patches {
 		theirs = append(theirs, p.Ops...)
 	}
-	if conflict, any := state.Conflicts(theirs, ours); any {
-		found.Reason = conflict.String()
-		return found
+	conflict, contradicts := state.Conflicts(theirs, ours)
+	if !contradicts {
+		return nil
 	}
-	return nil
+	found.Reason = conflict.String()
+	return found
 }

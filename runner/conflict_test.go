@@ -245,3 +245,27 @@ func TestThreadDeleted(t *testing.T) {
 		t.Errorf("a deleted thread: %v, want gone", err)
 	}
 }
+
+// After changes of others the run goes on from all that is recorded, what it
+// has recorded itself included.
+func TestStateAfterAbsorbing(t *testing.T) {
+	t.Parallel()
+	store := newSpy()
+	quiet := tool.New("quiet", "", func(_ context.Context, c *tool.Call, _ struct{}) (string, error) {
+		return "", c.Patch(state.Set("/own/b", state.Int(1)))
+	}, tool.Options{Effect: selvage.EffectNone})
+	peek := tool.Func("peek", "", func(ctx context.Context, _ struct{}) (string, error) {
+		_, err := store.Store.Append(ctx, "t", patchSet(state.Set("/theirs", state.Int(1))), selvage.Any())
+		return "", err
+	}, tool.Options{Effect: selvage.EffectNone})
+	seen := ""
+	hook := selvage.Hook{Name: "h", RunEnd: func(_ context.Context, at selvage.Scene) (selvage.Effects, error) {
+		seen = at.State.String()
+		return selvage.Effects{}, nil
+	}}
+	m := &scripted{streams: [][]any{{call("quiet", "{}"), stop}, {call("peek", "{}"), stop}, {text("ok"), stop}}}
+	mustRun(t, newRunner(t, runner.Options{Store: store, Model: m, Tools: []tool.Tool{quiet, peek}, Hooks: []selvage.Hook{hook}}), "t", "hi")
+	if want := `{"own":{"b":1},"theirs":1}`; seen != want || load(t, store, "t").State.String() != want {
+		t.Errorf("the run ends with state %s, want %s", seen, want)
+	}
+}

@@ -101,7 +101,7 @@ func liveUntilKilled(ctx context.Context, dir, round string, planted bool) error
 		if err != nil {
 			return err
 		}
-		if want := fmt.Sprintf("Done: Appended to effects.; 1"); result.Text != want {
+		if want := "Done: Appended to effects.; 1"; result.Text != want {
 			return fmt.Errorf("answer %q, want %q", result.Text, want)
 		}
 	}

@@ -100,7 +100,7 @@ func (x *run) natural() selvage.Reason {
 // that none stays without a result.
 func (x *run) closeCalls() {
 	for _, c := range unanswered(x.messages(), x.id) {
-		x.answerInterrupted(c, x.id, x.open(c.ID) && x.touched[c.ID])
+		x.answerInterrupted(c, x.id, x.status(c.ID) != "" && x.touched[c.ID])
 	}
 }
 
@@ -115,7 +115,7 @@ func (x *run) answerInterrupted(c selvage.ToolCall, owner selvage.RunID, unknown
 	m := resultMessage(c.ID, result)
 	m.RunID = owner
 	x.say(m)
-	if x.open(c.ID) {
+	if x.status(c.ID) != "" {
 		x.journal(selvage.CallUpdate{CallID: c.ID, Status: status})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -88,9 +89,21 @@ func (x *run) attempt(ctx context.Context, req model.Request) (model.Response, e
 	response := arrived.Response()
 	response.Message.ID = id
 	for i := range response.Message.ToolCalls {
-		response.Message.ToolCalls[i].ID = newCallID()
+		storable(&response.Message.ToolCalls[i])
 	}
 	return response, failed
+}
+
+// storable gives a call an id of ours and makes it one that can be recorded,
+// whatever the model made up, so that the model can be told.
+func storable(c *selvage.ToolCall) {
+	c.ID = newCallID()
+	if c.Name == "" {
+		c.Name = "unnamed"
+	}
+	if len(c.Arguments) > 0 && !json.Valid(c.Arguments) {
+		c.Arguments, _ = json.Marshal(string(c.Arguments)) // a string always has JSON
+	}
 }
 
 // delta tells what an answer goes on with.

@@ -143,6 +143,7 @@ func TestBadCalls(t *testing.T) {
 		`{}`:                           "the arguments of echo are not valid:\n- arguments: missing property 'text'",
 		`{"text":1,"more":2}`:          "the arguments of echo are not valid:\n- arguments: additional properties 'more' not allowed\n- /text: got number, want string",
 		`{"text":"a","text":"b"}`:      "the arguments of echo are not valid:\n- arguments: invalid JSON at byte",
+		`{"text":`:                     "the arguments of echo are not valid:\n- arguments: they must be one JSON object, not string",
 		`{"text":"fine"}`:              "fine",
 		`{"text":"9007199254740993 "}`: "9007199254740993 ",
 	} {
@@ -152,6 +153,16 @@ func TestBadCalls(t *testing.T) {
 			t.Errorf("%s: result %q, want %q", args, got, want)
 		}
 		checkChain(t, store, "t")
+	}
+}
+
+// A call of no name is answered too.
+func TestNamelessCall(t *testing.T) {
+	t.Parallel()
+	m, store := &scripted{streams: [][]any{{call("", "{}"), stop}, {text("ok"), stop}}}, newSpy()
+	mustRun(t, newRunner(t, runner.Options{Store: store, Model: m}), "t", "hi")
+	if got := load(t, store, "t").Messages[2].Text(); got != `there is no tool "unnamed"` {
+		t.Errorf("result %q", got)
 	}
 }
 

@@ -60,15 +60,14 @@ type tenure struct {
 	done   sync.WaitGroup     // waits for them
 }
 
-// hold keeps a lease alive until the tenure ends, and cancels the context it
-// returns if somebody else takes it.
-func (r *Runner) hold(ctx context.Context, at place, lease selvage.Lease) (context.Context, context.CancelCauseFunc, *tenure) {
-	running, cancel := context.WithCancelCause(ctx)
+// hold keeps a lease alive until the tenure ends, and calls lost if somebody
+// else takes it.
+func (r *Runner) hold(ctx context.Context, at place, lease selvage.Lease, lost context.CancelCauseFunc) *tenure {
 	// The renewals outlive a cancelled run, whose end is still to be recorded.
 	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	t := &tenure{leaser: at.leaser, lease: lease, grace: r.opts.Grace, stop: stop}
-	t.done.Go(func() { t.renew(renewing, r.opts.LeaseTTL, r.opts.Logger, cancel) })
-	return running, cancel, t
+	t.done.Go(func() { t.renew(renewing, r.opts.LeaseTTL, r.opts.Logger, lost) })
+	return t
 }
 
 // renew renews the lease until ctx ends or the lease is lost.

@@ -22,6 +22,8 @@ type leaser struct {
 	*spy
 	inner    *inmem.Store
 	renew    func() error
+	acquire  func()
+	refuse   func() error
 	renewals atomic.Int32
 }
 
@@ -31,6 +33,14 @@ func newLeaser() *leaser {
 }
 
 func (l *leaser) Acquire(ctx context.Context, id selvage.ThreadID, owner selvage.Owner, ttl time.Duration) (selvage.Lease, error) {
+	if l.acquire != nil {
+		l.acquire()
+	}
+	if l.refuse != nil {
+		if err := l.refuse(); err != nil {
+			return selvage.Lease{}, err
+		}
+	}
 	return l.inner.Acquire(ctx, id, owner, ttl)
 }
 
@@ -127,6 +137,9 @@ func TestLeaseLost(t *testing.T) {
 				if took := time.Since(began); took > 3*time.Minute {
 					t.Errorf("it stopped after %s", took)
 				}
+				if len(store.sent) != len(store.appended()) {
+					t.Error("it tried to append after it knew")
+				}
 				head := load(t, store, "t")
 				if head.OpenRun == nil || head.Lease == nil || head.Lease.Owner.Name != "other" {
 					t.Errorf("open run %v, lease %v: want the run open and the lease the other's", head.OpenRun, head.Lease)
@@ -195,6 +208,22 @@ func TestQueue(t *testing.T) {
 	checkChain(t, store, "t")
 }
 
+// Leaving the range while it waits for the thread ends the waiting.
+func TestLeavingTheQueue(t *testing.T) {
+	t.Parallel()
+	store := newSpy()
+	lessor, _ := selvage.As[selvage.Leaser](store)
+	if _, err := lessor.Acquire(t.Context(), "t", selvage.Owner{Name: "the other"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range newRunner(t, runner.Options{Store: store}).Stream(t.Context(), "t", runner.Text("hi")) {
+		if e.Kind != runner.EventQueued || e.Note != "the other" || e.Text != "" || err != nil {
+			t.Errorf("told %+v, %v", e, err)
+		}
+		break
+	}
+}
+
 // Waiting for the thread ends with the context; a runner that rejects does not
 // wait.
 func TestBusy(t *testing.T) {
@@ -218,6 +247,28 @@ func TestBusy(t *testing.T) {
 		}
 		if store.attempts != 0 {
 			t.Error("something was appended")
+		}
+	})
+}
+
+// Runs on different threads go on at the same time.
+func TestThreadsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, runner.Options{Store: newSpy(), Tools: []tool.Tool{echoTool("echo", selvage.EffectOnce)}})
+		began := time.Now()
+		var done sync.WaitGroup
+		for i := range 16 {
+			done.Go(func() { mustRun(t, r, selvage.ThreadID(fmt.Sprintf("t%d", i)), "sleep 1h") })
+			done.Go(func() {
+				if _, err := r.Ask(t.Context(), runner.Text("sleep 1h")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done.Wait()
+		if took := time.Since(began); took != time.Hour {
+			t.Errorf("32 runs of an hour took %s", took)
 		}
 	})
 }

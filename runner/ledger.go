@@ -20,9 +20,9 @@ type ledger struct {
 	log      *slog.Logger
 
 	version selvage.Version
-	base    state.Document    // recorded
-	window  []selvage.Message // the last recorded ones; may hold more than keep
-	started map[string]bool   // calls recorded as started and not as ended
+	base    state.Document                // recorded
+	window  []selvage.Message             // the last recorded ones; may hold more than keep
+	calls   map[string]selvage.CallStatus // recorded calls that have not ended
 
 	doc     state.Document // base with what is pending
 	pending delta
@@ -69,11 +69,9 @@ func (d *delta) drop(a attempt) {
 func (l *ledger) load(head *selvage.Head) {
 	l.version, l.base, l.doc = head.Thread.Version, head.State, head.State
 	l.window, l.pending, l.unsure = head.Messages, delta{}, nil
-	l.started = make(map[string]bool)
+	l.calls = make(map[string]selvage.CallStatus, len(head.OpenCalls))
 	for i := range head.OpenCalls {
-		if head.OpenCalls[i].Status == selvage.CallStarted {
-			l.started[head.OpenCalls[i].ID] = true
-		}
+		l.calls[head.OpenCalls[i].ID] = head.OpenCalls[i].Status
 	}
 }
 
@@ -97,16 +95,19 @@ func (l *ledger) patch(source string, ops state.Patch) error {
 	return nil
 }
 
-// open reports whether a call is journalled as started and has not ended, in
-// what is recorded or to be.
-func (l *ledger) open(callID string) bool {
-	open := l.started[callID]
+// status is where a journalled call stands in what is recorded or to be, or ""
+// if it is not journalled or has ended.
+func (l *ledger) status(callID string) selvage.CallStatus {
+	status := l.calls[callID]
 	for i := range l.pending.calls {
 		if u := &l.pending.calls[i]; u.CallID == callID {
-			open = !u.Status.Terminal()
+			status = u.Status
 		}
 	}
-	return open
+	if status.Terminal() {
+		return ""
+	}
+	return status
 }
 
 // remember adds recorded messages to the window.
@@ -121,9 +122,9 @@ func (l *ledger) remember(messages []selvage.Message) {
 func (l *ledger) note(calls []selvage.CallUpdate) {
 	for i := range calls {
 		if calls[i].Status.Terminal() {
-			delete(l.started, calls[i].CallID)
-		} else if calls[i].Status == selvage.CallStarted {
-			l.started[calls[i].CallID] = true
+			delete(l.calls, calls[i].CallID)
+		} else {
+			l.calls[calls[i].CallID] = calls[i].Status
 		}
 	}
 }

@@ -50,26 +50,36 @@ func (x *run) start(ctx context.Context) (*selvage.Outcome, error) {
 // result, or finds that the run had said its last word.
 func (x *run) catchUp(ctx context.Context) (*selvage.Outcome, error) {
 	messages := x.messages()
-	if calls := unanswered(messages, x.id); len(calls) > 0 {
-		todo := x.plan(calls, x.tools)
-		if !x.pending.empty() {
-			if err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults}); err != nil {
-				return nil, err
-			}
+	said := x.lastAnswer(messages)
+	var todo []task
+	if said >= 0 {
+		x.reply = &messages[said]
+		if len(x.reply.ToolCalls) == 0 {
+			return completed(model.FinishStop), nil
 		}
-		if err := x.answerAll(ctx, todo); err != nil {
+		todo = x.plan(unanswered(messages[said:], x.id), x.tools)
+	}
+	x.closeOrphans(todo)
+	if !x.pending.empty() {
+		if err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults}); err != nil {
 			return nil, err
 		}
-		return x.stopped(), nil
 	}
-	last := slices.IndexFunc(messages, func(m selvage.Message) bool {
-		return m.RunID == x.id && m.Role == selvage.RoleAssistant && m.Step == x.answers && x.answers > 0 && len(m.ToolCalls) == 0
-	})
-	if last < 0 {
-		return nil, nil
+	if err := x.answerAll(ctx, todo); err != nil {
+		return nil, err
 	}
-	x.reply = &messages[last]
-	return &selvage.Outcome{Kind: selvage.OutcomeCompleted}, nil
+	return x.stopped(), nil
+}
+
+// lastAnswer returns the index of the last answer of the model in this run, or
+// -1. What came in with the input is before it.
+func (x *run) lastAnswer(messages []selvage.Message) int {
+	for i := len(messages) - 1; i >= 0 && x.answers > 0; i-- {
+		if m := &messages[i]; m.RunID == x.id && m.Role == selvage.RoleAssistant && m.Step == x.answers {
+			return i
+		}
+	}
+	return -1
 }
 
 // turn asks the model once and runs the calls it makes. It returns an outcome

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -114,14 +115,26 @@ func TestBelonging(t *testing.T) {
 // A message that the thread already holds is not added again.
 func TestInboundDeduplication(t *testing.T) {
 	t.Parallel()
-	store := newSpy()
-	r := newRunner(t, runner.Options{Store: store})
+	store, asked := newSpy(), &recorder{Model: newModel(t)}
+	r := newRunner(t, runner.Options{Store: store, Model: asked})
 	m := selvage.UserText("hi")
 	m.ID = "m1"
+	var told []int64
 	for range 2 {
-		if _, err := r.Run(t.Context(), "t", runner.Input{Messages: []selvage.Message{m, m}}); err != nil {
-			t.Fatal(err)
+		for e, err := range r.Stream(t.Context(), "t", runner.Input{Messages: []selvage.Message{m, m}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Message != nil {
+				told = append(told, e.Message.Seq)
+			}
 		}
+	}
+	if !slices.Equal(told, []int64{1, 2, 3}) {
+		t.Errorf("messages told: %v, want each once", told)
+	}
+	if got := transcript(asked.requests[1].Messages); got != "user: hi\nassistant: You said: hi\n" {
+		t.Errorf("the model was given\n%s", got)
 	}
 	if got := transcript(load(t, store, "t").Messages); got != "user: hi\nassistant: You said: hi\nassistant: You said: hi\n" {
 		t.Errorf("thread:\n%s", got)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -130,18 +132,36 @@ func checkBelonging(want *selvage.ThreadUpdate, is *selvage.Thread) error {
 // returns the update that closes it.
 func (x *run) abandon(open *selvage.Run, detail string) selvage.RunUpdate {
 	for _, c := range unanswered(x.messages(), open.ID) {
-		x.answerInterrupted(c, open.ID, x.started[c.ID])
+		x.answerInterrupted(c, open.ID, mayHaveRun(x.status(c.ID)))
 	}
-	for id := range x.started {
-		if x.open(id) { // its message is beyond the window
-			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallFailed})
-		}
-	}
+	x.closeOrphans(nil)
 	outcome := selvage.Outcome{Kind: selvage.OutcomeFailed, Code: CodeAbandoned, Detail: detail}
 	if open.Status == selvage.RunWaiting {
 		outcome = selvage.Outcome{Kind: selvage.OutcomeCancelled, Code: CodeSuperseded, Detail: "a new run was begun while it waited"}
 	}
 	return selvage.RunUpdate{ID: open.ID, Status: selvage.RunDone, Outcome: &outcome}
+}
+
+// closeOrphans ends the journalled calls whose messages are beyond the window,
+// those about to be answered excepted.
+func (x *run) closeOrphans(todo []task) {
+	for _, id := range slices.Sorted(maps.Keys(x.calls)) {
+		if slices.ContainsFunc(todo, func(t task) bool { return t.call.ID == id }) {
+			continue
+		}
+		switch status := x.status(id); {
+		case mayHaveRun(status):
+			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallFailed})
+		case status != "":
+			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallCancelled})
+		}
+	}
+}
+
+// mayHaveRun reports whether a call in this status had been begun by a process
+// that is no more.
+func mayHaveRun(s selvage.CallStatus) bool {
+	return s == selvage.CallStarted || s == selvage.CallResuming
 }
 
 // leftovers deletes from a state what must not outlive the run before: keys of

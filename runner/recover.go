@@ -116,8 +116,9 @@ func (r *Runner) takeOver(ctx context.Context, open *selvage.Run) (*Recovered, e
 	case err != nil:
 		return nil, err
 	}
-	ctx, cancel, tenure := r.hold(ctx, r.home, lease)
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	tenure := r.hold(ctx, r.home, lease, cancel)
 	defer tenure.end(ctx, r.opts.Logger)
 
 	one := &Recovered{ThreadID: open.ThreadID, RunID: open.ID, Owner: lease.Took}

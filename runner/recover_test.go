@@ -83,6 +83,10 @@ func TestRecoverGoesOn(t *testing.T) {
 			if ran.Load() != tt.ran {
 				t.Errorf("the tool ran %d times, want %d", ran.Load(), tt.ran)
 			}
+			// What it used before it died counts, and nothing is asked twice.
+			if r := one.Result; r.Steps != 2 || r.Usage.InputTokens < 7 || r.Usage.OutputTokens < 2 {
+				t.Errorf("%d steps, usage %+v", r.Steps, r.Usage)
+			}
 			head := load(t, store, "t")
 			if got := transcript(head.Messages); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("thread:\n%swant:\n%s", got, tt.want)
@@ -177,6 +181,7 @@ func TestRecoverLeavesAlone(t *testing.T) {
 		var done sync.WaitGroup
 		done.Go(func() { mustRun(t, r, "live", "sleep 1h") })
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		die(t, store.spy, runner.Options{}, "hi", 3+1)
 		for name, threads := range map[string][]selvage.ThreadID{"live": {"live"}, "missing": {"nothing"}} {
 			if recovered, err := r.Recover(t.Context(), threads...); err != nil || len(recovered) != 0 {
@@ -185,7 +190,11 @@ func TestRecoverLeavesAlone(t *testing.T) {
 		}
 		other := newRunner(t, runner.Options{Store: store, AgentID: "another"})
 		if recovered, err := other.Recover(t.Context()); err != nil || len(recovered) != 0 {
-			t.Errorf("another agent's run: %v, %v", recovered, err)
+			t.Errorf("a run of no agent: %v, %v", recovered, err)
+		}
+		if _, err := store.inner.Append(t.Context(), "others", selvage.ChangeSet{Runs: []selvage.RunUpdate{{ID: "o", AgentID: "another",
+			Spec: &selvage.RunSpec{Model: "sim/echo"}, Status: selvage.RunRunning}}}, selvage.New()); err != nil {
+			t.Fatal(err)
 		}
 		total := atomic.Int32{}
 		for range 4 {
@@ -235,4 +244,82 @@ func TestRunIDIsRepeatable(t *testing.T) {
 		t.Errorf("went on to %+v, %v", on, err)
 	}
 	checkChain(t, store, "t")
+}
+
+// A run that ended between the list and the lease is left alone, and so is the
+// one that came after it.
+func TestRecoverLooksAgain(t *testing.T) {
+	t.Parallel()
+	store := newLeaser()
+	die(t, store.spy, runner.Options{}, "hi", 2)
+	dead := load(t, store, "t").OpenRun.ID
+	store.acquire = func() {
+		store.acquire = nil
+		if _, err := store.inner.Append(t.Context(), "t", selvage.ChangeSet{Reason: selvage.ReasonRunFinished, Runs: []selvage.RunUpdate{
+			{ID: dead, Status: selvage.RunDone, Outcome: &selvage.Outcome{Kind: selvage.OutcomeCancelled}},
+			{ID: "next", Spec: &selvage.RunSpec{Model: "sim/echo"}, Status: selvage.RunRunning}}}, selvage.Any()); err != nil {
+			t.Error(err)
+		}
+	}
+	recovered, err := newRunner(t, runner.Options{Store: store}).Recover(t.Context())
+	if err != nil || len(recovered) != 0 {
+		t.Errorf("recovered %v, %v", recovered, err)
+	}
+}
+
+// A journalled call is closed with its run even if the message that made it is
+// no longer in the window.
+func TestAbandonedCallBeyondTheWindow(t *testing.T) {
+	t.Parallel()
+	store, ran := newSpy(), &atomic.Int32{}
+	opts := runner.Options{Tools: []tool.Tool{counted(selvage.EffectOnce, ran)}}
+	die(t, store, opts, "call count {}", 3)
+	chatter := selvage.ChangeSet{Messages: []selvage.Message{selvage.UserText("one"), selvage.UserText("two")}}
+	if _, err := store.Store.Append(t.Context(), "t", chatter, selvage.Any()); err != nil {
+		t.Fatal(err)
+	}
+	opts.Store, opts.Window = store, 2
+	mustRun(t, newRunner(t, opts), "t", "hi")
+	if head := load(t, store, "t"); len(head.OpenCalls) != 0 || ran.Load() != 1 {
+		t.Errorf("open calls %v, the tool ran %d times", head.OpenCalls, ran.Load())
+	}
+
+	store, ran = newSpy(), &atomic.Int32{}
+	opts.Tools = []tool.Tool{counted(selvage.EffectOnce, ran)}
+	die(t, store, opts, "call count {}", 3)
+	if _, err := store.Store.Append(t.Context(), "t", chatter, selvage.Any()); err != nil {
+		t.Fatal(err)
+	}
+	opts.Store = store
+	if recovered, err := newRunner(t, opts).Recover(t.Context()); err != nil || len(recovered) != 1 || recovered[0].Err != nil {
+		t.Errorf("recovered %v, %v", recovered, err)
+	}
+	if head := load(t, store, "t"); len(head.OpenCalls) != 0 || head.OpenRun != nil || ran.Load() != 1 {
+		t.Errorf("after recovery: open calls %v, run %v, the tool ran %d times", head.OpenCalls, head.OpenRun, ran.Load())
+	}
+}
+
+// Calls that came in with the input are history, not orders.
+func TestInboundCallsAreNotRun(t *testing.T) {
+	t.Parallel()
+	for nth := 2; nth <= 3; nth++ {
+		inboundCalls(t, nth)
+	}
+}
+
+func inboundCalls(t *testing.T, nth int) {
+	t.Helper()
+	store, ran := newSpy(), &atomic.Int32{}
+	opts := runner.Options{Store: store, Tools: []tool.Tool{counted(selvage.EffectNone, ran)}}
+	store.before = refuse(nth, true, fmt.Errorf("dead: %w", selvage.ErrClosed))
+	in := runner.Input{Messages: []selvage.Message{{Role: selvage.RoleAssistant, Step: 1, ToolCalls: []selvage.ToolCall{{ID: "x", Name: "count"}}},
+		selvage.UserText("hi")}}
+	if _, err := newRunner(t, opts).Run(t.Context(), "t", in); !errors.Is(err, selvage.ErrClosed) {
+		t.Fatal(err)
+	}
+	store.before = nil
+	recovered, err := newRunner(t, opts).Recover(t.Context())
+	if err != nil || len(recovered) != 1 || recovered[0].Result.Text != "You said: hi" || ran.Load() != 0 {
+		t.Errorf("recovered %+v, %v; the tool ran %d times", recovered, err, ran.Load())
+	}
 }

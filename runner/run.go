@@ -56,7 +56,9 @@ func (o *outlet) give(e Event, err error) {
 
 // lead leads a run from its input to its end.
 func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in Input, yield func(Event, error) bool) {
-	out := &outlet{yield: yield}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &outlet{yield: yield, cancel: cancel}
 	lease, err := r.acquire(ctx, at, thread, func(busy *selvage.BusyError) {
 		out.emit(Event{Kind: EventQueued, ThreadID: thread, Note: busy.Owner.String()})
 	})
@@ -64,13 +66,8 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 		out.give(Event{}, fmt.Errorf("run thread %q: %w", thread, err))
 		return
 	}
-	ctx, cancel, tenure := r.hold(ctx, at, lease)
-	defer cancel(nil)
+	tenure := r.hold(ctx, at, lease, cancel)
 	defer tenure.end(ctx, r.opts.Logger)
-	out.cancel = cancel
-	if out.closed {
-		return
-	}
 
 	x := r.newRun(at, &lease, out)
 	done, err := x.prepare(ctx, in)

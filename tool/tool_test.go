@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,6 +211,10 @@ func (foreign) Run(context.Context, *tool.Call) (selvage.ToolResult, error) {
 // What is wrong with a declaration is told when the tool is bound.
 func TestBind(t *testing.T) {
 	t.Parallel()
+	onDisk := filepath.Join(t.TempDir(), "schema.json")
+	if err := os.WriteFile(onDisk, []byte(`{"type":"object"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	none := selvage.EffectNone
 	fn := func(context.Context, struct{}) (string, error) { return "", nil }
 	tests := map[string]struct {
@@ -229,7 +235,7 @@ func TestBind(t *testing.T) {
 		"broken schema":     {foreign{selvage.ToolSpec{Name: "t", Effect: none, Parameters: json.RawMessage(`{"type":`)}}, "not JSON"},
 		"no schema at all":  {foreign{selvage.ToolSpec{Name: "t", Effect: none, Parameters: json.RawMessage(`{"type":"thing"}`)}}, "not a JSON Schema"},
 		"a schema far away": {foreign{selvage.ToolSpec{Name: "t", Effect: none, Parameters: json.RawMessage(`{"$ref":"https://example.org/s.json"}`)}}, "not a JSON Schema"},
-		"a schema on disk":  {foreign{selvage.ToolSpec{Name: "t", Effect: none, Parameters: json.RawMessage(`{"$ref":"file:///etc/hostname"}`)}}, "not a JSON Schema"},
+		"a schema on disk":  {foreign{selvage.ToolSpec{Name: "t", Effect: none, Parameters: json.RawMessage(`{"$ref":"file://` + filepath.ToSlash(onDisk) + `"}`)}}, "not a JSON Schema"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

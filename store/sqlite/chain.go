@@ -28,18 +28,19 @@ const (
 		)
 		SELECT ` + changeColumns + ` FROM chain CROSS JOIN changes c ON c.pos = chain.pos WHERE chain.version <= ?3`
 
-	// The same without changes that added no message.
-	walkMessages = walkBack + ` AND c.added > 0`
+	// The same without changes that added no message, save the last of all,
+	// which shows that the walk came to its end.
+	walkMessages = walkBack + ` AND (c.added > 0 OR c.version = ?2 OR c.prev = 0)`
 
-	// The positions of the changes of the state from a position back to a
-	// version or to the last replacement, newest first.
+	// The links of the changes of the state from a position back to a version
+	// or to the last replacement, newest first.
 	walkState = `WITH RECURSIVE chain (pos, prev, version, effect) AS (
-			SELECT pos, state_prev, version, effect FROM changes WHERE pos = ?1 AND version > ?2
+			SELECT pos, state_prev, version, effect FROM changes WHERE pos = ?1
 			UNION ALL
 			SELECT c.pos, c.state_prev, c.version, c.effect FROM chain JOIN changes c ON c.pos = chain.prev
-			WHERE chain.effect <> 2 AND c.version > ?2
+			WHERE chain.effect <> 2 AND chain.version > ?2
 		)
-		SELECT pos FROM chain`
+		SELECT pos, prev, version, effect FROM chain`
 
 	hashAt = `SELECT hash FROM changes WHERE pos = ?`
 )
@@ -74,12 +75,14 @@ func (h *head) walkFrom(ctx context.Context, c *conn, start int64, s span, messa
 	if err != nil {
 		return err
 	}
-	err = h.visit(ctx, r, visit)
+	err = h.visit(ctx, r, s.lo, messages, visit)
 	return errors.Join(err, r.close())
 }
 
-func (h *head) visit(ctx context.Context, r *rows, visit func(*change) (bool, error)) error {
-	for after := h.Thread.Version + 1; r.next(); {
+// visit goes through the rows of a walk, and makes sure that none is missing.
+func (h *head) visit(ctx context.Context, r *rows, lo selvage.Version, messages bool, visit func(*change) (bool, error)) error {
+	var after *change
+	for r.next() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -87,16 +90,24 @@ func (h *head) visit(ctx context.Context, r *rows, visit func(*change) (bool, er
 		if err != nil {
 			return err
 		}
-		if ch.Version >= after {
-			return corrupt(h.Thread.ID, ch.Version, "it stands before version %d in the log", after)
+		if after != nil && (ch.LastSeq()+1 != after.FirstSeq || !messages && ch.Version+1 != after.Version) {
+			return corrupt(h.Thread.ID, ch.Version, "it does not lead to version %d, which comes after it", after.Version)
 		}
-		after = ch.Version
 		if err := ch.VerifyContent(); err != nil {
 			return err
 		}
+		after = ch
 		if more, err := visit(ch); err != nil || !more {
 			return err
 		}
+	}
+	switch {
+	case r.err != nil:
+		return nil // told by close
+	case after == nil:
+		return corrupt(h.Thread.ID, h.Thread.Version, "the log cannot be found from here")
+	case after.prev != 0 && after.Version > lo:
+		return corrupt(h.Thread.ID, after.Version, "the change before it is missing")
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
 package sqlite
 
 import (
-	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -10,130 +11,171 @@ import (
 const (
 	pageSize = 4096 // bytes, SQLite's default
 
-	// checkpointAfter is how many pages the writer writes to the log before it
-	// copies them to the database. The log then starts over in place, which
-	// costs the disk less than growing does.
+	// checkpointAfter is how many pages are written to the log before they are
+	// copied to the database. The log then starts over in place, which costs
+	// the disk less than growing does.
 	checkpointAfter = 8 << 20 / pageSize
 
 	// longLog is the length of the log, in pages, from which it is cut.
 	longLog = 64 << 20 / pageSize
 
-	// idleAfter is how long nothing has to happen before chores are done.
+	// idleAfter is how long nothing has to happen before chores are done that
+	// can wait.
 	idleAfter = 250 * time.Millisecond
 )
 
-// chores are what the writer does beside appends: checkpoints, and cached
-// state documents. They belong to its goroutine.
+// chores are what is done beside appends: checkpoints, and cached state
+// documents. Their goroutine takes its turn at the writer like anybody.
 type chores struct {
-	w     *writer
-	pages int // written since the log was last copied
-	docs  map[selvage.ThreadID]struct{}
-	last  time.Time // when a group was last committed
-	timer *time.Timer
-	armed bool
+	w    *writer
+	due  chan struct{} // holds a token when something cannot wait
+	soon chan struct{} // holds a token when something can
+	quit chan struct{}
+	done chan struct{} // closed when the goroutine has ended
+	last atomic.Int64  // when a group was last committed, in Unix nanoseconds
+
+	mu   sync.Mutex // guards docs
+	docs map[selvage.ThreadID]struct{}
+
+	pages int // written since the log was last copied; belongs to who has the turn
 }
 
-// keepDoc notes that a thread's document is worth caching when there is time.
-func (c *chores) keepDoc(id selvage.ThreadID) {
-	if c.docs == nil {
-		c.docs = make(map[selvage.ThreadID]struct{})
+func startChores(w *writer) *chores {
+	c := &chores{w: w, due: make(chan struct{}, 1), soon: make(chan struct{}, 1), quit: make(chan struct{}),
+		done: make(chan struct{}), docs: make(map[selvage.ThreadID]struct{})}
+	go c.work()
+	return c
+}
+
+// stop ends the goroutine. What was left to do is lost, which costs time only.
+func (c *chores) stop() {
+	close(c.quit)
+	<-c.done
+}
+
+// poke leaves a token, if there is none.
+func poke(tokens chan struct{}) {
+	select {
+	case tokens <- struct{}{}:
+	default:
 	}
-	c.docs[id] = struct{}{}
 }
 
-// afterGroup does what cannot wait and sees to the rest later.
+// keepDoc has the document of a thread cached when there is time.
+func (c *chores) keepDoc(id selvage.ThreadID) {
+	c.mu.Lock()
+	c.docs[id] = struct{}{}
+	c.mu.Unlock()
+	poke(c.soon)
+}
+
+// afterGroup counts what a group wrote. It is called by who has the turn.
 func (c *chores) afterGroup() {
 	if c.w.conn == nil {
 		return
 	}
 	n, err := c.w.conn.pagesWritten()
 	if err != nil {
-		c.complain("pages not counted", err)
+		c.w.warn("pages not counted", err)
 	}
-	if c.pages += n; c.pages >= checkpointAfter {
-		c.checkpoint()
-	}
-	if c.last = time.Now(); !c.armed && (c.pages > 0 || len(c.docs) > 0) {
-		c.arm(idleAfter)
-	}
-}
-
-func (c *chores) arm(d time.Duration) {
-	if c.timer == nil {
-		c.timer = time.NewTimer(d)
-	} else {
-		c.timer.Reset(d)
-	}
-	c.armed = true
-}
-
-// idle is ready when chores may be due. It is nil if there are none.
-func (c *chores) idle() <-chan time.Time {
-	if !c.armed {
-		return nil
-	}
-	return c.timer.C
-}
-
-// rest does the chores, if nothing happened for a while.
-func (c *chores) rest() {
-	c.armed = false
-	if left := idleAfter - time.Since(c.last); left > 0 {
-		c.arm(left)
+	if c.pages += n; c.pages == 0 {
 		return
 	}
-	c.saveDocs()
-	if c.pages > 0 && c.w.conn != nil {
-		c.checkpoint()
+	c.last.Store(time.Now().UnixNano())
+	poke(c.soon)
+	if c.pages >= checkpointAfter {
+		poke(c.due)
 	}
 }
 
-func (c *chores) stop() {
-	if c.timer != nil {
-		c.timer.Stop()
+func (c *chores) work() {
+	defer close(c.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	<-timer.C
+	soon := c.soon // nil while the timer runs
+	for {
+		select {
+		case <-c.quit:
+			return
+		case <-c.due:
+			c.atTurn(c.checkpoint)
+		case <-soon:
+			soon = nil
+			timer.Reset(idleAfter)
+		case <-timer.C:
+			if left := idleAfter - time.Duration(time.Now().UnixNano()-c.last.Load()); left > 0 {
+				timer.Reset(left)
+				continue
+			}
+			soon = c.soon
+			c.atTurn(c.rest)
+		}
+	}
+}
+
+// atTurn does something when it is the goroutine's turn.
+func (c *chores) atTurn(do func()) {
+	select {
+	case c.w.turn <- struct{}{}:
+		do()
+		<-c.w.turn
+	case <-c.quit:
+	}
+}
+
+// rest does what could wait for a quiet moment.
+func (c *chores) rest() {
+	c.saveDocs()
+	if c.pages > 0 {
+		c.checkpoint()
 	}
 }
 
 // saveDocs caches the documents whose threads grew a long tail.
 func (c *chores) saveDocs() {
-	if len(c.docs) == 0 {
-		return
-	}
+	c.mu.Lock()
 	var group []*request
 	for id := range c.docs {
 		group = append(group, &request{done: make(chan struct{}), run: func(t *txn) error { return t.saveDoc(id) }})
 	}
 	clear(c.docs)
-	c.w.commit(group)
+	c.mu.Unlock()
+	if len(group) == 0 {
+		return
+	}
+	c.w.commit(group, c.w.begin(background()))
 	for _, r := range group {
 		if r.err != nil {
-			c.complain("state document not cached", r.err)
+			c.w.warn("state document not cached", r.err)
 		}
 	}
-	if n, err := c.w.conn.pagesWritten(); err == nil {
-		c.pages += n
-	}
+	c.afterGroup()
 }
 
-// checkpoint copies the log to the database. It never waits for readers or
-// for other processes: what is left is copied next time.
+// checkpoint copies the log to the database, and gives pages back. It never
+// waits for readers or for other processes: what is left is copied next time.
 func (c *chores) checkpoint() {
-	mode := "PRAGMA wal_checkpoint(PASSIVE)"
-	for {
-		var blocked, length, copied int64
-		_, err := c.w.conn.one(func(r *rows) { blocked, length, copied = r.int(0), r.int(1), r.int(2) }, mode)
-		if err != nil && !busy(err) {
-			c.complain("log not copied to the database", err)
-		}
-		c.pages = 0
-		c.w.store.tally.checkpoints.Add(1)
-		if length < longLog || mode != "PRAGMA wal_checkpoint(PASSIVE)" || blocked != 0 || copied < length {
-			return
-		}
-		mode = "PRAGMA wal_checkpoint(TRUNCATE)"
+	if c.w.conn == nil {
+		return
+	}
+	c.pages = 0
+	c.w.store.tally.checkpoints.Add(1)
+	blocked, length, copied := c.copyLog("PASSIVE")
+	if length >= longLog && !blocked && copied == length {
+		c.copyLog("TRUNCATE")
+	}
+	if _, err := c.w.conn.exec("PRAGMA shrink_memory"); err != nil {
+		c.w.warn("memory not given back", err)
 	}
 }
 
-func (c *chores) complain(what string, err error) {
-	c.w.store.opts.Logger.LogAttrs(background(), slog.LevelWarn, what, slog.String("database", c.w.store.path), slog.Any("error", err))
+// copyLog runs a checkpoint and returns how many pages the log has, and how
+// many of them are now in the database.
+func (c *chores) copyLog(mode string) (blocked bool, length, copied int64) {
+	_, err := c.w.conn.one(func(r *rows) { blocked, length, copied = r.int(0) != 0, r.int(1), r.int(2) }, "PRAGMA wal_checkpoint("+mode+")")
+	if err != nil && !busy(err) {
+		c.w.warn("log not copied to the database", err)
+	}
+	return blocked, length, copied
 }

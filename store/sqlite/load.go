@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -60,19 +59,14 @@ func (h *head) lastMessages(ctx context.Context, c *conn, n int) ([]selvage.Mess
 		return messages, nil
 	}
 	first := max(h.NextSeq-int64(n), 1)
-	r, err := c.query(walkMessages, h.pos, int64(1), int64(h.Thread.Version))
-	if err != nil {
-		return nil, err
-	}
-	next := h.NextSeq
-	err = h.visit(ctx, r, func(ch *change) (bool, error) {
-		if ch.LastSeq()+1 != next {
-			return false, corrupt(h.Thread.ID, ch.Version, "its last message has seq %d, and the next one is %d", ch.LastSeq(), next)
+	whole := span{1, h.Thread.Version}
+	err := h.walkFrom(ctx, c, h.pos, whole, true, func(ch *change) (bool, error) {
+		if len(messages) == 0 && ch.LastSeq()+1 != h.NextSeq {
+			return false, corrupt(h.Thread.ID, ch.Version, "its last message has seq %d, and the next one will have %d", ch.LastSeq(), h.NextSeq)
 		}
 		if ch.Version == h.Thread.Version && ch.Hash != h.Hash {
 			return false, corrupt(h.Thread.ID, ch.Version, "the head has another hash")
 		}
-		next = ch.FirstSeq
 		added, err := ch.AddedMessages()
 		if err != nil {
 			return false, err
@@ -81,7 +75,7 @@ func (h *head) lastMessages(ctx context.Context, c *conn, n int) ([]selvage.Mess
 		messages = append(messages, added...)
 		return ch.FirstSeq > first, nil
 	})
-	if err = errors.Join(err, r.close()); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(messages)

@@ -103,7 +103,7 @@ func (s *Store) headDoc(ctx context.Context, c *conn, h *head) (state.Document, 
 	}
 	s.cache.offer(&entry{head: *h, doc: doc, docKnown: true, tail: tail})
 	if tail.long() {
-		s.writer.keepDoc(h.Thread.ID)
+		s.writer.chores.keepDoc(h.Thread.ID)
 	}
 	return doc, nil
 }
@@ -127,15 +127,8 @@ func (h *head) fold(ctx context.Context, c *conn, pos int64, v selvage.Version) 
 	if err != nil {
 		return doc, n, err
 	}
-	var trail []int64
-	r, err := c.query(walkState, pos, int64(from))
+	trail, err := h.stateTrail(c, pos, from)
 	if err != nil {
-		return doc, n, err
-	}
-	for r.next() {
-		trail = append(trail, r.int(0))
-	}
-	if err := r.close(); err != nil {
 		return doc, n, err
 	}
 	for i := len(trail) - 1; i >= 0; i-- {
@@ -152,6 +145,30 @@ func (h *head) fold(ctx context.Context, c *conn, pos int64, v selvage.Version) 
 		n = n.add(len(ch.Rest))
 	}
 	return doc, n, nil
+}
+
+// stateTrail returns the positions of the changes of the state from pos back to
+// the version of a cached document, which is left out, or to where the state
+// began. The newest comes first.
+func (h *head) stateTrail(c *conn, pos int64, from selvage.Version) (trail []int64, err error) {
+	r, err := c.query(walkState, pos, int64(from))
+	if err != nil {
+		return nil, err
+	}
+	at, prev, effect := selvage.Version(-1), pos, int64(effectPatch)
+	for r.next() {
+		prev, at, effect = r.int(1), selvage.Version(r.int(2)), r.int(3)
+		if at > from {
+			trail = append(trail, r.int(0))
+		}
+	}
+	if err := r.close(); err != nil {
+		return nil, err
+	}
+	if at != from && effect != effectReplace && (prev != 0 || from != 0) {
+		return nil, corrupt(h.Thread.ID, at, "the change of the state before it is missing")
+	}
+	return trail, nil
 }
 
 // cachedDoc returns the newest cached document up to version v, and its
@@ -181,4 +198,3 @@ func docDigest(hash, doc []byte) [sha256.Size]byte {
 	sum.Write(doc)
 	return [sha256.Size]byte(sum.Sum(nil))
 }
-

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-
 	"github.com/selvagehq/selvage"
 )
 
@@ -14,11 +13,6 @@ const (
 	selectOld = `SELECT version FROM state_cache WHERE thread = ? ORDER BY version DESC LIMIT 2 OFFSET 2`
 	deleteDoc = `DELETE FROM state_cache WHERE thread = ? AND version = ?`
 )
-
-// keepDoc has the document of a thread cached soon. Nobody waits for it.
-func (w *writer) keepDoc(id selvage.ThreadID) {
-	w.enqueue(&request{done: make(chan struct{}), run: func(t *txn) error { return t.saveDoc(id) }})
-}
 
 // saveDoc caches the document of a thread, if it is at hand and saves anybody
 // the way.

@@ -58,7 +58,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open database: %w", s.fault(err))
 	}
 	s.readers = newReaders(s, opts.Readers)
-	s.writer = startWriter(s, c)
+	s.writer = newWriter(s, c)
 	return s, nil
 }
 
@@ -92,6 +92,11 @@ func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
 		// long is cut when it starts over.
 		"PRAGMA wal_autocheckpoint = 0",
 		fmt.Sprintf("PRAGMA journal_size_limit = %d", longLog*pageSize),
+		// All connections of a process share one pool of pages, and one that
+		// has used up its part drives the others' pages out. The writer, which
+		// makes pages that it never needs again, gets room for all it writes
+		// between two checkpoints, at which it gives them back.
+		fmt.Sprintf("PRAGMA cache_size = %d", 2*checkpointAfter),
 		"PRAGMA busy_timeout = 0", // from here on the writer waits as it sees fit
 	} {
 		if err := c.run(pragma); err != nil {

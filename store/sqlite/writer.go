@@ -15,8 +15,8 @@ const (
 	maxGroupBytes = 1 << 20 // of bodies
 )
 
-// request is something to be done in a transaction. The writer answers it
-// after the commit.
+// request is something to be done in a transaction. It is answered after the
+// commit.
 type request struct {
 	// run does it. It is called again if the transaction it ran in could not
 	// be committed because of another request. An error that matches no class
@@ -35,7 +35,7 @@ const (
 	left // by its caller
 )
 
-// start claims the request for the writer, unless its caller left.
+// start claims the request, unless its caller left.
 func (r *request) start() bool { return r.state.CompareAndSwap(queued, running) }
 
 // answer lets the caller go on.
@@ -44,34 +44,33 @@ func (r *request) answer(err error) {
 	close(r.done)
 }
 
-// writer owns the one connection that writes. Its goroutine takes what is
-// queued and commits it as one transaction; there is no waiting for more, and
-// while one group is forced to the disk the next one gathers.
+// writer owns the one connection that writes. Callers take turns at it: who
+// has the turn writes for all who wait, in one transaction, and answers them.
+// There is no waiting for more; while one group is forced to the disk the next
+// one gathers. A lone caller so writes in its own goroutine.
 type writer struct {
 	store *Store
-	wake  chan struct{} // holds a token when there may be something to do
-	done  chan struct{} // closed when the goroutine has ended
+	turn  chan struct{} // holds a token while somebody has the turn
 
-	mu     sync.Mutex // guards the following
-	queue  []*request
-	closed bool
+	mu    sync.Mutex // guards queue
+	queue []*request
 
-	// The rest belongs to the goroutine.
+	// The rest belongs to who has the turn.
 	conn    *conn // nil after a failed commit, until it is opened anew
 	txn     txn
-	errs    []error // of a group, to be used again
+	group   []*request // to be used again
+	errs    []error    // to be used again
+	version uint32     // of the file's data, as of our last commit
+	seen    uint64     // how often the file was found changed by somebody else
 
+	chores       *chores
 	idStatements [idsAtOnce + 1]string
-	chores  chores
-	version uint32 // of the file's data, as of our last commit
-	seen    uint64 // how often the file was found changed by somebody else
-	closing error
 }
 
-func startWriter(s *Store, c *conn) *writer {
-	w := &writer{store: s, conn: c, wake: make(chan struct{}, 1), done: make(chan struct{}), seen: 1}
-	w.txn.w, w.chores.w = w, w
-	go w.work()
+func newWriter(s *Store, c *conn) *writer {
+	w := &writer{store: s, conn: c, turn: make(chan struct{}, 1), seen: 1}
+	w.txn.w = w
+	w.chores = startChores(w)
 	return w
 }
 
@@ -79,175 +78,126 @@ func startWriter(s *Store, c *conn) *writer {
 // whose context ends while the request still waits leaves the queue.
 func (w *writer) do(ctx context.Context, bytes int, run func(*txn) error) error {
 	r := &request{run: run, bytes: bytes, done: make(chan struct{})}
-	if !w.enqueue(r) {
-		return w.store.errClosed()
+	w.mu.Lock()
+	w.queue = append(w.queue, r)
+	w.mu.Unlock()
+	for {
+		select {
+		case <-r.done:
+			return r.err
+		case w.turn <- struct{}{}:
+			w.lead(ctx)
+			<-w.turn
+		case <-ctx.Done():
+			if r.state.CompareAndSwap(queued, left) {
+				return cancelled(ctx)
+			}
+			<-r.done
+			return r.err
+		}
 	}
-	select {
-	case <-r.done:
-		return r.err
-	case <-ctx.Done():
-	}
-	if r.state.CompareAndSwap(queued, left) {
-		return cancelled(ctx)
-	}
-	<-r.done
-	return r.err
 }
 
-func (w *writer) enqueue(r *request) bool {
+// lead commits a group. If the context ends while another process is waited
+// for, it leaves the group to somebody else.
+func (w *writer) lead(ctx context.Context) {
+	if !w.waiting() {
+		return
+	}
+	err := w.begin(ctx)
+	if err != nil && ctx.Err() != nil {
+		return
+	}
+	// Whoever came meanwhile is in it.
+	w.group = w.take(w.group[:0])
+	w.commit(w.group, err)
+	clear(w.group)
+	w.chores.afterGroup()
+}
+
+func (w *writer) waiting() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return false
-	}
-	w.queue = append(w.queue, r)
-	if len(w.queue) == 1 {
-		w.poke()
-	}
-	return true
+	return len(w.queue) > 0
 }
 
-// poke wakes the goroutine if it sleeps.
-func (w *writer) poke() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
-
-// close lets the goroutine finish what is queued, and waits for it.
-func (w *writer) close() error {
-	w.mu.Lock()
-	w.closed = true
-	w.poke()
-	w.mu.Unlock()
-	<-w.done
-	return w.closing
-}
-
-// next takes a group from the queue.
-func (w *writer) next(into []*request) (group []*request, closed bool) {
+// take takes a group from the queue.
+func (w *writer) take(group []*request) []*request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n, bytes := 0, 0
-	for n < len(w.queue) && n < maxGroup && (n == 0 || bytes+w.queue[n].bytes <= maxGroupBytes) {
-		bytes += w.queue[n].bytes
-		n++
+	for ; n < len(w.queue) && len(group) < maxGroup; n++ {
+		r := w.queue[n]
+		if len(group) > 0 && bytes+r.bytes > maxGroupBytes {
+			break
+		}
+		if r.start() {
+			group, bytes = append(group, r), bytes+r.bytes
+		}
 	}
-	group = append(into, w.queue[:n]...)
 	rest := copy(w.queue, w.queue[n:])
 	clear(w.queue[rest:])
 	w.queue = w.queue[:rest]
-	return group, w.closed
+	return group
 }
 
-func (w *writer) work() {
-	defer close(w.done)
-	var group []*request
-	for {
-		var closed bool
-		if group, closed = w.next(group[:0]); len(group) > 0 {
-			w.commit(group)
-			clear(group)
-			w.chores.afterGroup()
-			continue
-		}
-		if closed {
-			w.closing = w.shut()
-			return
-		}
-		select {
-		case <-w.wake:
-		case <-w.chores.idle():
-			w.chores.rest()
-		}
-	}
-}
-
-// shut ends the connection.
-func (w *writer) shut() error {
-	w.chores.stop()
-	if w.conn == nil {
-		return nil
-	}
-	return w.conn.close()
-}
-
-// commit runs a group in one transaction and answers its members. If one
-// spoils the transaction, each gets one of its own.
-func (w *writer) commit(group []*request) {
-	n := 0
-	for _, r := range group {
-		if r.start() {
-			group[n] = r
-			n++
-		}
-	}
-	group = group[:n]
-	if n == 0 || w.tryGroup(group) {
+// commit runs and answers a group in the transaction that has begun, or not,
+// with that error. If a member spoils the transaction, each gets one of its
+// own.
+func (w *writer) commit(group []*request, begun error) {
+	if w.try(group, begun) {
 		return
 	}
 	for i := range group {
-		if one := group[i : i+1]; !w.tryGroup(one) {
-			// Alone, a request is answered whatever happens to it.
-			panic("sqlite: a request was neither written nor refused")
-		}
+		w.try(group[i:i+1], w.begin(background()))
 	}
 }
 
-// tryGroup runs the group and answers it. It reports false, with nothing
-// written and nobody answered, if a member spoiled it for the others.
-func (w *writer) tryGroup(group []*request) bool {
-	err := w.begin()
-	if err != nil {
-		answerAll(group, w.store.fault(err))
+// try runs and answers a group. It reports false, with nothing written and
+// nobody answered, if one of several members spoiled it for the others.
+func (w *writer) try(group []*request, begun error) bool {
+	if begun != nil {
+		begun = w.store.fault(begun)
+		for _, r := range group {
+			r.answer(begun)
+		}
 		return true
 	}
 	w.errs = append(w.errs[:0], make([]error, len(group))...)
-	errs := w.errs
 	for i, r := range group {
 		before := w.txn.written
-		if errs[i] = r.run(&w.txn); errs[i] == nil {
-			continue
-		}
-		if classified(errs[i]) && w.txn.written == before {
-			continue // refused, and no trace of it: it alone is answered so
+		err := r.run(&w.txn)
+		if w.errs[i] = err; err == nil || classified(err) && w.txn.written == before {
+			continue // one that was refused, and left no trace, is alone in that
 		}
 		w.rollback()
 		if len(group) > 1 {
 			return false
 		}
-		r.answer(w.store.fault(errs[i]))
+		r.answer(w.store.fault(err))
 		return true
 	}
-	err = w.end()
+	err := w.end()
 	w.store.tally.changes.Add(int64(len(group)))
 	for i, r := range group {
-		if errs[i] == nil {
-			errs[i] = err
+		if w.errs[i] == nil {
+			w.errs[i] = err
 		}
-		r.answer(errs[i])
+		r.answer(w.errs[i])
 	}
 	return true
 }
 
-func answerAll(group []*request, err error) {
-	for _, r := range group {
-		r.answer(err)
-	}
-}
-
 // begin starts a transaction that may write, waiting for other processes.
-func (w *writer) begin() error {
+func (w *writer) begin(ctx context.Context) error {
 	if w.conn == nil {
-		c, err := w.store.openWriting(background())
+		c, err := w.store.openWriting(ctx)
 		if err != nil {
 			return err
 		}
 		w.conn = c
 		w.forget()
 	}
-	timeout := w.store.opts.BusyTimeout
 	var start time.Time
 	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
 		_, err := w.conn.exec("BEGIN IMMEDIATE")
@@ -257,20 +207,25 @@ func (w *writer) begin() error {
 		if start.IsZero() {
 			start = time.Now()
 		}
-		if !busy(err) || time.Since(start) > timeout {
+		if !busy(err) || time.Since(start) > w.store.opts.BusyTimeout {
 			return err
 		}
+		select {
 		// Not all at once: several processes may wait for the same lock.
-		time.Sleep(wait/2 + rand.N(wait))
+		case <-time.After(wait/2 + rand.N(wait)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
 // forget makes the writer read heads anew before it trusts them.
 func (w *writer) forget() { w.seen++ }
 
-// rollback undoes the transaction. What goes wrong shows at the next begin.
+// rollback undoes the transaction.
 func (w *writer) rollback() {
 	w.forget()
+	w.txn.pos = -1
 	if _, err := w.conn.exec("ROLLBACK"); err != nil {
 		// The engine may have rolled back by itself; the connection is not
 		// worth the question.
@@ -308,11 +263,24 @@ func (w *writer) end() error {
 
 // drop gives the connection up; the next group opens another.
 func (w *writer) drop(cause error) {
-	s := w.store
-	s.opts.Logger.LogAttrs(background(), slog.LevelWarn, "connection given up", slog.String("database", s.path), slog.Any("error", cause))
+	w.warn("connection given up", cause)
 	if err := w.conn.close(); err != nil {
-		s.opts.Logger.LogAttrs(background(), slog.LevelWarn, "connection not closed", slog.String("database", s.path), slog.Any("error", err))
+		w.warn("connection not closed", err)
 	}
 	w.conn = nil
 	w.forget()
+}
+
+func (w *writer) warn(what string, err error) {
+	w.store.opts.Logger.LogAttrs(background(), slog.LevelWarn, what, slog.String("database", w.store.path), slog.Any("error", err))
+}
+
+// close ends the connection. Nobody waits any more.
+func (w *writer) close() error {
+	w.chores.stop()
+	w.turn <- struct{}{}
+	if w.conn == nil {
+		return nil
+	}
+	return w.conn.close()
 }

@@ -12,6 +12,7 @@ func aliasingPromises() []promise {
 	const rule = "Store: values passed in and out are never shared: neither side may change what the other holds"
 	return []promise{
 		{"WhatGoesInIsCopied", rule + ".", whatGoesInIsCopied},
+		{"WhatGoesInIsLeftAlone", rule + ".", whatGoesInIsLeftAlone},
 		{"WhatComesOutIsCopied", rule + ".", whatComesOutIsCopied},
 		{"ReceiptsAreCopied", rule + ".", receiptsAreCopied},
 		{"LeasesAreCopied", rule + ", leases included.", leasesAreCopied},
@@ -89,6 +90,21 @@ func whatGoesInIsCopied(k *kit) {
 		k.Errorf("changing a set after it was appended changed its header to %s", encode(k, c))
 	}
 	k.verify(k.log(id))
+}
+
+func whatGoesInIsLeftAlone(k *kit) {
+	set := richSet()
+	set.ID = ""
+	set.Messages = append(set.Messages, say("", "without id"), say(set.Messages[0].ID, "a duplicate"))
+	set.Runs = append(set.Runs, status(set.RunID, selvage.RunWaiting))
+	before := encode(k, set)
+	k.create(set)
+	if after := encode(k, set); after != before {
+		k.Errorf("an append changed the set it was given: %s", difference(after, before))
+	}
+	q := selvage.ThreadQuery{Metadata: map[string]string{"k": "v"}}
+	k.threads(q)
+	k.equal("metadata of a query", q.Metadata, map[string]string{"k": "v"})
 }
 
 func whatComesOutIsCopied(k *kit) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -58,22 +59,27 @@ func closeLetsAppendsFinish(k *kit) {
 	k = k.alone()
 	id := k.create(says("hello"))
 	const writers = 8
+	var over atomic.Bool
 	errs := together(writers+1, func(i int) error {
 		if i == writers {
+			defer over.Store(true)
 			return k.store.Close()
 		}
-		for {
+		return untilRefused(&over, func() (bool, error) {
 			_, err := k.store.Append(k.Context(), id, says("more"), selvage.Any())
-			if err == nil {
-				continue
-			}
-			if !errors.Is(err, selvage.ErrClosed) {
-				return fmt.Errorf("an append while the store was closed: %w; want success or closed", err)
-			}
-			return nil
-		}
+			return untilClosed(err)
+		})
 	})
 	k.noErrors(errs)
+}
+
+// untilClosed tells for untilRefused what an append to a store came to that is
+// being closed.
+func untilClosed(err error) (refused bool, _ error) {
+	if err == nil || errors.Is(err, selvage.ErrClosed) {
+		return err != nil, nil
+	}
+	return false, fmt.Errorf("an append while the store was closed: %w; want success or closed", err)
 }
 
 func cancelledContext(k *kit) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -40,6 +41,21 @@ func together(n int, call func(i int) error) []error {
 	close(start)
 	wg.Wait()
 	return errs
+}
+
+// untilRefused repeats a step until it says that it was refused. Once over is
+// set no step that begins later may go through.
+func untilRefused(over *atomic.Bool, step func() (refused bool, err error)) error {
+	for {
+		late := over.Load()
+		refused, err := step()
+		if refused || err != nil {
+			return err
+		}
+		if late {
+			return errors.New("an append that began after the end went through")
+		}
+	}
 }
 
 // winner checks that exactly one call succeeded and that all others failed
@@ -224,7 +240,10 @@ func exactLoopsLoseNothing(k *kit) {
 	got := make([][]selvage.Receipt, writers)
 	errs := together(writers, func(w int) error {
 		version := selvage.Version(1)
-		for i := 0; i < each; {
+		for tries, i := 0, 0; i < each; tries++ {
+			if tries == 10_000 {
+				return errors.New("conflicts went on and on")
+			}
 			r, err := k.store.Append(k.Context(), id, says(fmt.Sprintf("%d-%d", w, i)), selvage.Exact(version))
 			var conflict *selvage.ConflictError
 			switch {
@@ -361,20 +380,22 @@ func appendOrDelete(k *kit) {
 		id := k.create(says("hello"))
 		const writers = 4
 		last := make([]selvage.Version, writers)
+		var over atomic.Bool
 		errs := together(writers+1, func(i int) error {
 			if i == writers {
+				defer over.Store(true)
 				return k.store.Delete(k.Context(), id, selvage.DeleteReject)
 			}
-			for {
+			return untilRefused(&over, func() (bool, error) {
 				r, err := k.store.Append(k.Context(), id, says("more"), selvage.Any())
 				if errors.Is(err, selvage.ErrGone) {
-					return nil
+					return true, nil
 				}
-				if err != nil {
-					return err
+				if err == nil {
+					last[i] = r.Version
 				}
-				last[i] = r.Version
-			}
+				return false, err
+			})
 		})
 		k.noErrors(errs)
 		tombstone := k.append(id, selvage.ChangeSet{}, selvage.Recreate()).Version - 1

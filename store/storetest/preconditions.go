@@ -9,7 +9,7 @@ import (
 func preconditionPromises() []promise {
 	return []promise{
 		{"NewNeedsAbsence", "CONTRACT 3: New is Exact(0) on an absent thread, already_exists otherwise, also on a tombstone.", newNeedsAbsence},
-		{"ExactZeroIsNew", "CONTRACT 3: Exact(0) is New.", exactZeroIsNew},
+		{"ExactZeroIsNew", "CONTRACT 3: New is Exact(0) on an absent thread.", exactZeroIsNew},
 		{"MissingThreadIsNotFound", "CONTRACT 3: Any or Exact(n>0) on a missing thread: not_found.", missingThreadIsNotFound},
 		{"ExactNeedsThatVersion", "CONTRACT 3: Exact(v) appends at v alone; ConflictError names what was expected and what is.", exactNeedsThatVersion},
 		{"ZeroValueIsAny", "CONTRACT 3: the zero precondition is Any and appends at whatever version there is.", zeroValueIsAny},

@@ -62,6 +62,7 @@ func groups(cfg Config) []group {
 		{"Concurrency", concurrencyPromises()},
 		{"Close", closePromises()},
 		{"Aliasing", aliasingPromises()},
+		{"Sequences", sequencePromises(cfg)},
 	}
 	if cfg.Reopen != nil {
 		all = append(all, group{"Reopen", reopenPromises()})

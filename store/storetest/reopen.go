@@ -1,10 +1,10 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -202,21 +202,19 @@ func acknowledgedIsWritten(k *kit) {
 	got := make([][]selvage.Receipt, writers)
 	ended := make(chan []error, 1)
 	first := make(chan struct{}, writers)
+	var over atomic.Bool
+	defer over.Store(true) // whatever happens, the writers end
 	go func() {
 		ended <- together(writers, func(i int) error {
-			for {
+			return untilRefused(&over, func() (bool, error) {
 				r, err := k.store.Append(k.Context(), id, says(fmt.Sprint(i)), selvage.Any())
-				switch {
-				case err == nil:
+				if err == nil {
 					if got[i] = append(got[i], r); len(got[i]) == 1 {
 						first <- struct{}{}
 					}
-				case errors.Is(err, selvage.ErrClosed):
-					return nil
-				default:
-					return fmt.Errorf("an append while the store was closed: %w; want success or closed", err)
 				}
-			}
+				return untilClosed(err)
+			})
 		})
 	}()
 	select {
@@ -226,6 +224,7 @@ func acknowledgedIsWritten(k *kit) {
 		k.Fatal("the writers ended before the store was closed")
 	}
 	next := k.restart()
+	over.Store(true)
 	k.noErrors(<-ended)
 	next.everyVersionOnce(id, got, 2)
 }

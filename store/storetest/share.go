@@ -176,8 +176,9 @@ func stateIsShared(k *kit) {
 	for i := 1; i <= 10; i++ {
 		for j, side := range []*kit{a, a, b, b} {
 			side.append(id, patch(state.Increment("/n", state.Int(1))), selvage.Any())
-			if want, got := fmt.Sprintf(`{"n":%d}`, 4*(i-1)+j+1), side.state(id, 0); got != want {
-				k.Fatalf("the state is %s; want %s", got, want)
+			want := fmt.Sprintf(`{"n":%d}`, 4*(i-1)+j+1)
+			if own, other := a.state(id, 0), b.state(id, 0); own != want || other != want {
+				k.Fatalf("the state is %s and, read through the other, %s; want %s", own, other, want)
 			}
 		}
 	}

@@ -52,15 +52,18 @@ func Run(t *testing.T, cfg Config) {
 		t.Fatal("storetest: Config.New is nil; it must open a new, empty store")
 	}
 	for _, g := range groups(cfg) {
-		t.Run(g.name, func(t *testing.T) {
+		t.Run(g.name, func(t *testing.T) { g.run(t, cfg) })
+	}
+}
+
+// run tests the promises of the group side by side on one store.
+func (g group) run(t *testing.T, cfg Config) {
+	t.Parallel()
+	shared := opened(t, cfg.New(t))
+	for _, p := range g.promises {
+		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			shared := opened(t, cfg.New(t))
-			for _, p := range g.promises {
-				t.Run(p.name, func(t *testing.T) {
-					t.Parallel()
-					p.check(bind(t, cfg, shared))
-				})
-			}
+			p.check(bind(t, cfg, shared))
 		})
 	}
 }

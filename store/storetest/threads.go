@@ -16,7 +16,7 @@ func threadPromises() []promise {
 		{"MetadataIsVerbatim", "CONTRACT 6, 21: JSON metadata is kept byte for byte, integers beyond 2^53 included.", metadataIsVerbatim},
 		{"UpdateIsAVersion", "ARCHITECTURE 3: a thread changes only through change sets, its title too.", updateIsAVersion},
 		{"ListShowsTheThread", "ARCHITECTURE 3: a listed thread is the same as the loaded one.", listShowsTheThread},
-		{"FilterByUser", "ThreadQuery: UserID is exact.", filterByUser},
+		{"FilterByUser", "ThreadQuery: UserID selects the threads of that user, exactly.", filterByUser},
 		{"FilterByMetadata", "ThreadQuery: each metadata key must hold this JSON string.", filterByMetadata},
 		{"FilterByText", "ThreadQuery: text is part of the id or title, whatever its case, and nothing in it is a wildcard.", filterByText},
 		{"FilterByParent", "ThreadQuery: any parent, none, or a certain one: exact.", filterByParent},

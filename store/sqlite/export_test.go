@@ -1,0 +1,114 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+
+	"github.com/selvagehq/selvage/state"
+)
+
+// The doors that tests have into the store.
+
+const (
+	BeforeCommit    = beforeCommit
+	AfterCommit     = afterCommit
+	MarkEvery       = markEvery
+	SparseEvery     = sparseEvery
+	TailChanges     = tailChanges
+	CheckpointAfter = checkpointAfter
+	SchemaVersion   = schemaVersion
+)
+
+type Moment = moment
+
+// Probe has f called at the moments of the writer's work.
+func (s *Store) Probe(f func(Moment) error) {
+	s.AtTurn(func() { s.probe = f })
+}
+
+// AtTurn calls f while nobody else writes.
+func (s *Store) AtTurn(f func()) {
+	s.writer.turn <- struct{}{}
+	defer func() { <-s.writer.turn }()
+	f()
+}
+
+// Hold takes the turn until the func it returns is called.
+func (s *Store) Hold() (release func()) {
+	s.writer.turn <- struct{}{}
+	return func() { <-s.writer.turn }
+}
+
+// Waiting is how many requests are queued.
+func (s *Store) Waiting() int {
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	return len(s.writer.queue)
+}
+
+// Exec runs a statement on the writer's connection.
+func (s *Store) Exec(query string, args ...driver.Value) (n int64, err error) {
+	s.AtTurn(func() { n, err = s.writer.conn.exec(query, args...) })
+	return n, err
+}
+
+// Ask runs a query and returns its rows as the driver gives them.
+func (s *Store) Ask(query string, args ...driver.Value) (out [][]any, err error) {
+	err = s.read(context.Background(), func(c *conn) error {
+		r, err := c.query(query, args...)
+		if err != nil {
+			return err
+		}
+		for r.next() {
+			row := make([]any, len(r.cells))
+			for i, cell := range r.cells {
+				row[i] = cell
+			}
+			out = append(out, row)
+		}
+		return r.close()
+	})
+	return out, err
+}
+
+// RestNow does the chores that wait for a quiet moment.
+func (s *Store) RestNow() { s.AtTurn(s.writer.chores.rest) }
+
+// Forget empties the cache, as a process finds it that has just started.
+func (s *Store) Forget() {
+	s.AtTurn(func() { s.cache = newCache(s.opts.CacheBytes) })
+}
+
+// Queries are the statements of the hot path, by name.
+func Queries() map[string]string {
+	q := runShape{Thread: "t", Order: "desc"}
+	runs, _ := q.query(1)
+	return map[string]string{
+		"head": selectHead, "head by key": headByKey, "id": selectID, "change": selectChange, "update head": updateHead,
+		"update work": updateWork, "update all": updateAll, "walk back": walkBack, "walk messages": walkMessages,
+		"walk state": walkState, "mark of version": markOfVersion, "mark of seq": markOfSeq, "hash": hashAt, "document": selectDoc,
+		"old documents": selectOld, "run": selectRun, "call": selectCall, "lease": selectLease, "claim": claimLease, "renew": renewLease,
+		"release": dropLease, "runs of a thread": runs, "delete id": deleteID, "delete document": deleteDoc,
+		"last position": "SELECT coalesce(max(pos), 0) FROM changes",
+	}
+}
+
+// IDKey, PackMessages and UnpackMessages are the forms of columns.
+var (
+	IDKey          = idKey
+	PackMessages   = packMessages
+	UnpackMessages = unpackMessages
+	ParseUUID      = parseUUID
+)
+
+// DocDigest is the digest of a cached document.
+func DocDigest(hash []byte, doc state.Document) [32]byte { return docDigest(hash, doc.AppendJSON(nil)) }
+
+// Pragma asks the writer's connection for a setting. It is called at turn.
+func (s *Store) Pragma(name string) (value any) {
+	_, err := s.writer.conn.one(func(r *rows) { value = r.cells[0] }, "PRAGMA "+name)
+	if err != nil {
+		return err
+	}
+	return value
+}

@@ -1,0 +1,322 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+// sequencePromises compare a store with the model over random sequences.
+func sequencePromises(cfg Config) []promise {
+	const rule = "ARCHITECTURE 1: every backend means the same thing: whatever is done in whatever order, each answer is the model's"
+	var all []promise
+	for _, seed := range append([]uint64{1, 2, 3, 4, 5, 6}, cfg.Seeds...) {
+		all = append(all, promise{fmt.Sprintf("Seed%d", seed), fmt.Sprintf("%s (seed %d).", rule, seed),
+			func(k *kit) {
+				(&sequence{kit: k.alone(), random: rand.New(rand.NewPCG(seed, 0)), model: newModel()}).play(200)
+			}})
+	}
+	return all
+}
+
+// sequence is one random sequence under way: a store, and what it should be.
+type sequence struct {
+	*kit
+	random *rand.Rand
+	model  *model
+	step   int
+}
+
+// names are few, so that things meet.
+func (s *sequence) name(prefix string, n int) string {
+	return fmt.Sprintf("%s%d", prefix, s.random.IntN(n))
+}
+func (s *sequence) thread() selvage.ThreadID   { return selvage.ThreadID(s.name("thread", 5)) }
+func (s *sequence) chance(percent int) bool    { return s.random.IntN(100) < percent }
+func oneOf[T any](s *sequence, choices ...T) T { return choices[s.random.IntN(len(choices))] }
+
+func (s *sequence) play(steps int) {
+	for s.step = range steps {
+		switch n := s.random.IntN(100); {
+		case n < 4:
+			s.deleteSome()
+		case n < 12:
+			s.sendAgain()
+		case n < 22:
+			s.lease()
+		default:
+			s.appendSome()
+		}
+		if s.chance(30) {
+			s.compare(s.thread())
+		}
+		if s.chance(10) {
+			s.compareLists()
+		}
+		if s.reopen != nil && s.chance(2) {
+			s.kit = s.restart()
+		}
+		if s.Failed() {
+			s.Fatalf("step %d of %d went wrong; the sequence ends here", s.step, steps)
+		}
+	}
+	for i := range 5 {
+		s.compare(selvage.ThreadID(fmt.Sprintf("thread%d", i)))
+	}
+	s.compareLists()
+}
+
+// precondition is mostly one that holds.
+func (s *sequence) precondition(id selvage.ThreadID) selvage.Precondition {
+	t := s.model.threads[id]
+	if s.chance(15) {
+		return oneOf(s, selvage.Any(), selvage.New(), selvage.Recreate(), selvage.Exact(selvage.Version(s.random.IntN(9))))
+	}
+	switch {
+	case t == nil:
+		return selvage.New()
+	case t.deleted:
+		return selvage.Recreate()
+	case s.chance(50):
+		return selvage.Exact(t.version)
+	default:
+		return selvage.Any()
+	}
+}
+
+// set makes a random change set and tells its ops in the model's words.
+func (s *sequence) set(id selvage.ThreadID) (selvage.ChangeSet, []modelOp) {
+	set := selvage.ChangeSet{ID: fmt.Sprintf("set%d", s.step)}
+	if epoch := s.model.lease(id).epoch; epoch > 0 && s.chance(30) {
+		set.Fence = &selvage.Fence{Epoch: epoch - int64(s.random.IntN(5)/3)} // or an older one
+	}
+	if s.chance(30) {
+		set.RunID = selvage.RunID(s.name("run", 5))
+	}
+	for range s.random.IntN(4) {
+		m := say("", fmt.Sprintf("step %d", s.step))
+		if s.chance(40) {
+			m.ID = s.name("message", 30)
+		}
+		if s.chance(30) {
+			m.Visibility = selvage.VisibleInternal
+		}
+		if s.chance(20) {
+			m.RunID = selvage.RunID(s.name("run", 5))
+		}
+		set.Messages = append(set.Messages, m)
+	}
+	var ops []modelOp
+	for range s.random.IntN(3) {
+		op := modelOp{oneOf(s, state.OpSet, state.OpSet, state.OpDelete, state.OpIncrement, state.OpAppend), s.name("key", 4), int64(s.random.IntN(100))}
+		if op.kind != state.OpIncrement && s.chance(20) {
+			op.value = "text"
+		}
+		if op.kind == state.OpDelete {
+			op.value = nil
+		}
+		ops = append(ops, op)
+		set.Patches = append(set.Patches, selvage.StatePatch{Ops: state.Patch{op.real()}})
+	}
+	if s.chance(30) {
+		run := selvage.RunID(fmt.Sprintf("run-of-%s-%d", id, s.random.IntN(3)))
+		if open := s.model.openRun(id); open != nil && s.chance(70) {
+			run = open.id
+		}
+		set.Runs = []selvage.RunUpdate{status(run, oneOf(s, selvage.RunCreated, selvage.RunRunning, selvage.RunWaiting, selvage.RunDone))}
+	}
+	if s.chance(30) {
+		set.Thread = &selvage.ThreadUpdate{}
+		if s.chance(50) {
+			set.Thread.Title = ptr(s.name("title", 3))
+		}
+		if s.chance(50) {
+			set.Thread.UserID = ptr(s.name("user", 3))
+		}
+		if s.chance(80) {
+			set.Thread.ParentID = ptr(oneOf(s, "", s.thread(), s.thread()))
+		}
+	}
+	return set, ops
+}
+
+func (s *sequence) appendSome() {
+	id := s.thread()
+	set, ops := s.set(id)
+	pre := s.precondition(id)
+	want := s.model.expect(id, &set, ops, pre)
+	r, err := s.store.Append(s.Context(), id, set, pre)
+	what := fmt.Sprintf("step %d: append to %s with precondition %s: %s", s.step, id, pre, encode(s, set))
+	if want != nil {
+		s.class(what, err, want)
+		return
+	}
+	if err != nil {
+		s.Fatalf("%s failed: %v; want it accepted", what, err)
+	}
+	first := int64(1)
+	if t := s.model.threads[id]; t != nil {
+		first = t.nextSeq
+	}
+	s.model.accept(id, set, ops, r)
+	t := s.model.threads[id]
+	if r.Version != t.version || r.FirstSeq != first || r.LastSeq() != t.nextSeq-1 || r.Added+len(r.Dropped) != len(set.Messages) {
+		s.Errorf("%s answers %s; want version %d and seqs %d to %d", what, encode(s, r), t.version, first, t.nextSeq-1)
+	}
+}
+
+// sendAgain repeats a set that was accepted some time.
+func (s *sequence) sendAgain() {
+	id := s.thread()
+	if !s.model.exists(id) {
+		return
+	}
+	sets := s.model.threads[id].sets
+	if len(sets) == 0 {
+		return
+	}
+	old := sets[s.random.IntN(len(sets))]
+	s.replay(id, old.set, oneOf(s, selvage.Any(), selvage.New(), selvage.Exact(7)), old.receipt)
+}
+
+// lease acquires a lease, or gives one back.
+func (s *sequence) lease() {
+	id := s.thread()
+	known := s.model.lease(id)
+	if known.held != nil && s.chance(40) {
+		if err := s.leaser().Release(s.Context(), *known.held); err != nil {
+			s.Fatalf("step %d: release the lease of %s failed: %v", s.step, id, err)
+		}
+		known.held = nil
+		return
+	}
+	t := s.model.threads[id]
+	l, err := s.leaser().Acquire(s.Context(), id, elsewhere("somebody"), time.Hour)
+	what := fmt.Sprintf("step %d: acquire the lease of %s", s.step, id)
+	switch {
+	case t != nil && t.deleted:
+		s.class(what, err, selvage.ErrGone)
+	case known.held != nil:
+		s.class(what, err, selvage.ErrBusy)
+	case err != nil:
+		s.Fatalf("%s failed: %v; want it acquired", what, err)
+	default:
+		if l.Epoch <= known.epoch {
+			s.Errorf("%s answers epoch %d after %d; want a higher one", what, l.Epoch, known.epoch)
+		}
+		*known = modelLease{l.Epoch, &l}
+	}
+}
+
+func (s *sequence) deleteSome() {
+	id := s.thread()
+	for s.model.exists(id) && s.model.threads[id].parent != "" && s.chance(70) {
+		id = s.model.threads[id].parent // what has much below it
+	}
+	strategy := oneOf(s, selvage.DeleteReject, selvage.DeleteDetach, selvage.DeleteCascade)
+	want := s.model.delete(id, strategy)
+	err := s.store.Delete(s.Context(), id, strategy)
+	what := fmt.Sprintf("step %d: delete %s (%s)", s.step, id, strategy)
+	if want != nil {
+		s.class(what, err, want)
+	} else if err != nil {
+		s.Fatalf("%s failed: %v; want it deleted", what, err)
+	}
+}
+
+// compare reads everything of a thread.
+func (s *sequence) compare(id selvage.ThreadID) {
+	if !s.model.exists(id) {
+		s.unreadable(id, selvage.ErrNotFound)
+		return
+	}
+	t := s.model.threads[id]
+	h := s.load(id)
+	if h.Thread.Version != t.version || h.NextSeq != t.nextSeq || h.Thread.Title != t.title || h.Thread.UserID != t.user || h.Thread.ParentID != t.parent {
+		s.Errorf("step %d: %s is %s; want version %d, next seq %d, title %q, user %q, parent %q",
+			s.step, id, encode(s, h.Thread), t.version, t.nextSeq, t.title, t.user, t.parent)
+	}
+	open := selvage.RunID("")
+	if r := s.model.openRun(id); r != nil {
+		open = r.id
+	}
+	if h.Thread.OpenRunID != open {
+		s.Errorf("step %d: the open run of %s is %q; want %q", s.step, id, h.Thread.OpenRunID, open)
+	}
+	if held := s.model.lease(id).held; (h.Lease != nil) != (held != nil) || held != nil && h.Lease.Epoch != held.Epoch {
+		s.Errorf("step %d: the lease of %s is %s; want %s", s.step, id, encode(s, h.Lease), encode(s, held))
+	}
+	s.compareStates(id, t)
+	s.compareMessages(id, t, h)
+	log := s.log(id)
+	s.verify(log)
+	if first := max(t.tombstone, 1); len(log) == 0 || log[0].Version != first || log[len(log)-1].Version != t.version {
+		s.Errorf("step %d: the log of %s holds the versions %v; want %d to %d", s.step, id, versions(log), first, t.version)
+	}
+}
+
+func (s *sequence) compareStates(id selvage.ThreadID, t *modelThread) {
+	versions := []selvage.Version{t.version}
+	if lived := int(t.version - t.tombstone); lived > 0 {
+		versions = append(versions, t.tombstone+1+selvage.Version(s.random.IntN(lived)))
+	}
+	for _, v := range versions {
+		doc, _ := t.fold(v)
+		if got := s.state(id, v); got != describe(doc) {
+			s.Errorf("step %d: state of %s at version %d of %d is %s; want %s", s.step, id, v, t.version, got, describe(doc))
+		}
+	}
+	if t.tombstone > 0 {
+		_, err := s.store.State(s.Context(), id, t.tombstone)
+		s.class("state at the tombstone", err, selvage.ErrGone)
+	}
+}
+
+func (s *sequence) compareMessages(id selvage.ThreadID, t *modelThread, h selvage.Head) {
+	s.equal(fmt.Sprintf("step %d: seqs of %s in a load", s.step, id), seqs(h.Messages), t.messagesOf(selvage.MessageQuery{Visibility: selvage.ShowAll}))
+	q := selvage.MessageQuery{
+		Visibility: oneOf(s, selvage.ShowAll, selvage.ShowAll, selvage.ShowExternal, selvage.ShowInternal),
+		Order:      oneOf(s, selvage.Ascending, selvage.Descending),
+		Limit:      ptr(1 + s.random.IntN(7)),
+	}
+	if s.chance(30) {
+		q.RunID = selvage.RunID(s.name("run", 5))
+	}
+	if s.chance(30) {
+		q.After = s.random.Int64N(t.nextSeq)
+	}
+	if s.chance(30) {
+		q.Before = s.random.Int64N(t.nextSeq) + 1
+	}
+	if lived := int(t.version - t.tombstone); s.chance(40) && lived > 0 {
+		q.At = t.tombstone + 1 + selvage.Version(s.random.IntN(lived))
+	}
+	got := walk(s.kit, s.messagePages(id, q))
+	s.equal(fmt.Sprintf("step %d: seqs of %s for %s", s.step, id, encode(s, q)), seqs(got), t.messagesOf(q))
+	for _, m := range got {
+		for _, want := range t.messages {
+			if want.seq == m.Seq && (m.Text() != want.text || m.Internal() != want.internal || m.RunID != want.run || want.id != "" && m.ID != want.id) {
+				s.Errorf("step %d: message %d of %s is %s; want %+v", s.step, m.Seq, id, encode(s, m), want)
+			}
+		}
+	}
+}
+
+func (s *sequence) compareLists() {
+	q := selvage.ThreadQuery{Limit: ptr(1 + s.random.IntN(3)), Parent: oneOf(s, selvage.AnyParent(), selvage.Roots(), selvage.ChildrenOf(s.thread()))}
+	if s.chance(30) {
+		q.UserID = s.name("user", 3)
+	}
+	s.equal(fmt.Sprintf("step %d: threads", s.step), threadIDs(s.threads(q)), s.model.threadsOf(q))
+	runs := selvage.RunQuery{Open: s.chance(30)}
+	if s.chance(50) {
+		runs.ThreadID = s.thread()
+	}
+	if s.chance(30) {
+		runs.Status = oneOf(s, selvage.RunRunning, selvage.RunDone)
+	}
+	s.equal(fmt.Sprintf("step %d: runs for %s", s.step, encode(s, runs)), runIDs(s.runs(runs)), s.model.runsOf(runs))
+}
