@@ -258,3 +258,27 @@ func TestDeadOwnerIsSucceeded(t *testing.T) {
 		t.Errorf("acquire what a living process holds: %v; want busy", err)
 	}
 }
+
+// A transaction that began before another one committed may write after it:
+// its number is lower then, and its changes must not sort before.
+func TestOrderFollowsTheHead(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url)
+	if _, err := s.Append(t.Context(), "t", said("1", "hello"), selvage.New()); err != nil {
+		t.Fatal(err)
+	}
+	execIn(t, url, `UPDATE selvage.threads SET ord = ord + 1000000`)
+	if _, err := s.Append(t.Context(), "t", said("2", "hello"), selvage.Any()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), "t", selvage.DeleteReject); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), "t", said("3", "hello"), selvage.Recreate()); err != nil {
+		t.Fatal(err)
+	}
+	if n := query[int](t, url, `SELECT count(*) FROM selvage.changes c JOIN selvage.threads t USING (tenant, thread) WHERE c.ord = t.ord AND t.born = t.ord`); n != 2 {
+		t.Errorf("%d of the changes after it have the order of the head; want both", n)
+	}
+}

@@ -140,6 +140,7 @@ CREATE TABLE selvage.runs (
 
 CREATE INDEX runs_by_birth  ON selvage.runs (tenant, born);
 CREATE INDEX runs_by_thread ON selvage.runs (tenant, thread, born);
+CREATE INDEX runs_open      ON selvage.runs (tenant, born) WHERE open;
 CREATE INDEX runs_by_parent ON selvage.runs (tenant, parent, born) WHERE parent IS NOT NULL;
 
 -- Tool calls, written like runs: when journalled, and when they have ended.
