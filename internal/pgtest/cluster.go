@@ -277,3 +277,8 @@ func (c *Cluster) exec(sql string) error {
 	}
 	return errors.Join(err, conn.Close(ctx))
 }
+
+// Drop drops a database that [Cluster.Create] made.
+func (c *Cluster) Drop(database string) error {
+	return c.exec("DROP DATABASE IF EXISTS " + Name(database) + " WITH (FORCE)")
+}

@@ -181,7 +181,7 @@ func TestOpenedAtOnce(t *testing.T) {
 
 func TestNewerSchemaIsRefused(t *testing.T) {
 	t.Parallel()
-	url := database(t)
+	url := cluster.Database(t, template)
 	if err := open(t, url).Close(); err != nil {
 		t.Fatal(err)
 	}

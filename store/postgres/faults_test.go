@@ -25,12 +25,13 @@ func said(id, text string) selvage.ChangeSet {
 // execIn runs a statement in a database, behind the store's back.
 func execIn(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+	ctx := context.WithoutCancel(t.Context()) // also while the test cleans up
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), sql, args...); err != nil {
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }
@@ -90,6 +91,10 @@ func steady(t *testing.T, s *postgres.Store, writers int, broken func()) {
 						return
 					}
 					hiddenFaults.Add(1)
+					select {
+					case <-time.After(time.Millisecond):
+					case <-t.Context().Done():
+					}
 				}
 			}
 		})

@@ -74,7 +74,7 @@ func explain(t *testing.T, conn *pgx.Conn, sql string) string {
 // An append rewrites its head in place and never touches an index of it.
 func TestHeadsAreRewrittenInPlace(t *testing.T) {
 	t.Parallel()
-	url := database(t)
+	url := cluster.Database(t, template) // whose counters begin at zero
 	s := open(t, url)
 	const appends = 50
 	for i := range appends {

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -34,7 +35,10 @@ func TestMain(m *testing.M) {
 	} else {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	if err := cluster.Stop(); err != nil {
+	for _, url := range recycled.urls {
+		err = errors.Join(err, cluster.Drop(url))
+	}
+	if err := errors.Join(err, cluster.Stop()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
@@ -71,13 +75,47 @@ func open(t testing.TB, url string) *postgres.Store {
 }
 
 // database returns the URL of a database of the test's own, in which there are
-// no threads yet.
+// no threads yet. It is one that another test has done with, if there is any:
+// emptying takes less time than making.
 func database(t testing.TB) string {
 	t.Helper()
-	url := cluster.Database(t, template)
+	url := recycled.take()
+	if url == "" {
+		var err error
+		if url, err = cluster.Create(template); err != nil {
+			t.Fatal(err)
+		}
+	}
 	// A copy is not another store, but the tests need one.
 	execIn(t, url, `UPDATE selvage.meta SET value = sha256(uuid_send(gen_random_uuid())) WHERE key = 'cursor_key'`)
+	t.Cleanup(func() {
+		execIn(t, url, `TRUNCATE selvage.threads, selvage.changes, selvage.message_ids, selvage.runs, selvage.calls, selvage.state_cache, selvage.outbox`)
+		recycled.give(url)
+	})
 	return url
+}
+
+// recycled are the databases that nobody uses now.
+var recycled databases
+
+type databases struct {
+	mu   sync.Mutex // guards urls
+	urls []string
+}
+
+func (d *databases) take() (url string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.urls); n > 0 {
+		url, d.urls = d.urls[n-1], d.urls[:n-1]
+	}
+	return url
+}
+
+func (d *databases) give(url string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.urls = append(d.urls, url)
 }
 
 // with adds an option to a URL.
