@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/selvagehq/selvage"
 )
 
@@ -64,9 +62,9 @@ func (s *Store) runs(ctx context.Context, q selvage.RunQuery) (items []selvage.R
 			return nil, "", err
 		}
 	}
-	err = s.read(ctx, "runs", func(tx pgx.Tx) error {
+	err = s.list(ctx, "runs", func(q querier) error {
 		r := &runReader{store: s, shape: shape, page: page[selvage.Run]{limit: limit}}
-		if err := r.fill(ctx, tx, place); err != nil {
+		if err := r.fill(ctx, q, place); err != nil {
 			return err
 		}
 		items, next, err = r.page.seal(&s.cursors, shape)
@@ -87,12 +85,12 @@ const maxRunChunk = 1000
 
 // fill reads runs in portions until the page is full: the status of an open
 // run stands in its thread's head and is matched here.
-func (r *runReader) fill(ctx context.Context, tx pgx.Tx, place *runPlace) error {
+func (r *runReader) fill(ctx context.Context, q querier, place *runPlace) error {
 	if r.page.limit == 0 {
 		return nil
 	}
 	for size := r.page.limit + 1; ; size = min(4*size, maxRunChunk) {
-		n, last, full, err := r.portion(ctx, tx, place, size)
+		n, last, full, err := r.portion(ctx, q, place, size)
 		if err != nil || full || n < size {
 			return err
 		}
@@ -150,9 +148,9 @@ func (r *runReader) query(place *runPlace, size int) (string, []any) {
 	return b.String(), args
 }
 
-func (r *runReader) portion(ctx context.Context, tx pgx.Tx, place *runPlace, size int) (n int, last *runPlace, full bool, err error) {
+func (r *runReader) portion(ctx context.Context, q querier, place *runPlace, size int) (n int, last *runPlace, full bool, err error) {
 	sql, args := r.query(place, size)
-	rows, err := tx.Query(ctx, sql, args...)
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return 0, nil, false, err
 	}

@@ -64,3 +64,14 @@ func (s *Store) snapshot(ctx context.Context, what string, read func(pgx.Tx) err
 		return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, read)
 	})
 }
+
+// list calls read, each of whose queries sees the database at a point of its
+// own. Read is repeated if the connection breaks.
+func (s *Store) list(ctx context.Context, what string, read func(querier) error) error {
+	leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return s.retry(ctx, what, func(context.Context) error { return read(s.pool) })
+}

@@ -7,8 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/selvagehq/selvage"
 )
 
@@ -63,9 +61,9 @@ func (s *Store) threads(ctx context.Context, q selvage.ThreadQuery) (items []sel
 			return nil, "", err
 		}
 	}
-	err = s.read(ctx, "threads", func(tx pgx.Tx) error {
+	err = s.list(ctx, "threads", func(q querier) error {
 		r := &threadReader{store: s, shape: shape, page: page[selvage.Thread]{limit: limit}}
-		if err := r.fill(ctx, tx, place); err != nil {
+		if err := r.fill(ctx, q, place); err != nil {
 			return err
 		}
 		items, next, err = r.page.seal(&s.cursors, shape)
@@ -86,12 +84,12 @@ const maxThreadChunk = 2000
 
 // fill reads heads in portions until the page is full: metadata and text are
 // matched here, so that they mean the same on every backend.
-func (r *threadReader) fill(ctx context.Context, tx pgx.Tx, place threadPlace) error {
+func (r *threadReader) fill(ctx context.Context, q querier, place threadPlace) error {
 	if r.page.limit == 0 {
 		return nil
 	}
 	for size := r.page.limit + 1; ; size = min(4*size, maxThreadChunk) {
-		n, last, full, err := r.portion(ctx, tx, place, size)
+		n, last, full, err := r.portion(ctx, q, place, size)
 		if err != nil || full || n < size {
 			return err
 		}
@@ -127,9 +125,9 @@ func (r *threadReader) query(place threadPlace, size int) (string, []any) {
 	return b.String(), args
 }
 
-func (r *threadReader) portion(ctx context.Context, tx pgx.Tx, place threadPlace, size int) (n int, last threadPlace, full bool, err error) {
+func (r *threadReader) portion(ctx context.Context, q querier, place threadPlace, size int) (n int, last threadPlace, full bool, err error) {
 	sql, args := r.query(place, size)
-	rows, err := tx.Query(ctx, sql, args...)
+	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		return 0, last, false, err
 	}
