@@ -71,6 +71,7 @@ func TestChangeTampered(t *testing.T) {
 		"time":         func(c *Change) { c.At = c.At.Add(time.Millisecond) },
 		"salt":         func(c *Change) { c.Salt[0] ^= 1 },
 		"short salt":   func(c *Change) { c.Salt = c.Salt[1:] },
+		"long salt":    func(c *Change) { c.Salt = append(c.Salt, 0) },
 		"swapped":      func(c *Change) { c.Messages[0], c.Messages[1] = c.Messages[1], c.Messages[0] },
 		"missing":      func(c *Change) { c.Messages = c.Messages[:1] },
 		"content hash": func(c *Change) { c.Content[31] ^= 1 },

@@ -38,11 +38,10 @@ func (c *Change) LastSeq() int64 { return c.FirstSeq + int64(c.Added) - 1 }
 
 // body returns the change's body, or an error matching [ErrCorrupt].
 func (c *Change) body() (*Body, error) {
-	b := &Body{Messages: c.Messages, Rest: c.Rest}
-	if copy(b.Salt[:], c.Salt) != SaltSize {
+	if len(c.Salt) != SaltSize {
 		return nil, c.corrupt("its salt has %d bytes instead of %d", len(c.Salt), SaltSize)
 	}
-	return b, nil
+	return &Body{Salt: [SaltSize]byte(c.Salt), Messages: c.Messages, Rest: c.Rest}, nil
 }
 
 // VerifyContent proves that the body is the one that was appended. The error

@@ -84,14 +84,11 @@ func (s *sample) together(ctx context.Context, writers []*writer, each int) erro
 // inserts lets the engine insert n rows, so many to a transaction.
 func (s *sample) inserts(ref *reference, n, per int) error {
 	start := time.Now()
-	one := func(i int) error {
-		set := changeSet(bodySize)
-		body, err := encode(&set)
-		if err != nil {
-			return err
-		}
-		return ref.put(i%groupThreads, body)
+	body, err := readyBody()
+	if err != nil {
+		return err
 	}
+	one := func(i int) error { return ref.put(i%groupThreads, body) }
 	for i := 0; i < n; {
 		if per == 1 {
 			if err := one(i); err != nil {

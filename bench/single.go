@@ -16,9 +16,9 @@ const bodySize = 1 << 10
 
 // The sides of the comparison of one writer.
 const (
-	ours  = "ours"
-	raw   = "raw"       // one-row INSERT; its body is encoded when it is needed, as ours is
-	ready = "raw ready" // the same with a body that is there already
+	ours    = "ours"    // an append: the set is encoded, digested, judged and written
+	raw     = "raw"     // a one-row INSERT of the same body, which is there already
+	encoded = "encoded" // the same, but the body is made of the set first, as an append has to
 )
 
 func diskSingle(ctx context.Context, cfg config) ([]gate, error) {
@@ -46,10 +46,10 @@ func memorySingle(ctx context.Context, cfg config) ([]gate, error) {
 	rates := func(side string) float64 {
 		return median(rounds, func(r *round) float64 { return r.at(ours).rate() / r.at(side).rate() })
 	}
-	info := gate{Name: name + ", body encoded beforehand", Measured: rates(ready)}
+	info := gate{Name: name + ", to an insert that encodes its body as well", Measured: rates(encoded)}
 	return []gate{
 		atLeast(name, 0.35, 0.50, rates(raw)).of(rate(rounds, ours), rate(rounds, raw)),
-		info.of(rate(rounds, ours), rate(rounds, ready)),
+		info.of(rate(rounds, ours), rate(rounds, encoded)),
 	}, nil
 }
 
@@ -68,7 +68,8 @@ func singleWriter(ctx context.Context, cfg config, dir string) (rounds []round, 
 		}
 		sides := []side{
 			{ours, func() error { return w.append(ctx, bodySize) }},
-			{raw, func() error {
+			{raw, func() error { return ref.put(0, ready) }},
+			{encoded, func() error {
 				set := changeSet(bodySize)
 				body, err := encode(&set)
 				if err != nil {
@@ -76,7 +77,6 @@ func singleWriter(ctx context.Context, cfg config, dir string) (rounds []round, 
 				}
 				return ref.put(0, body)
 			}},
-			{"raw ready", func() error { return ref.put(0, ready) }},
 		}
 		// The first round is for the log to reach its length, and for caches.
 		rounds, err = byTurns(ctx, cfg.rounds+1, turns, turn, sides)

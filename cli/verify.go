@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/selvagehq/selvage"
-	"github.com/selvagehq/selvage/state"
 )
 
 // proof is what the changes of a thread add up to, worked out from nothing but
@@ -18,8 +15,7 @@ type proof struct {
 	id      selvage.ThreadID
 	version selvage.Version
 	hash    selvage.Hash
-	nextSeq int64
-	state   state.Document
+	fold    *fold
 	changes int
 	// messages gives the messages as the store serves them, in order.
 	messages func() (selvage.Message, error, bool)
@@ -27,9 +23,9 @@ type proof struct {
 }
 
 // verifyThread proves that a thread is what its log says: each change follows
-// the one before it and holds the bytes that were appended, seqs are dense,
-// and head, state and messages are the fold of the log. What is appended
-// meanwhile is left out. The error matches [selvage.ErrCorrupt] and names the
+// the one before it, holds the bytes that were appended and could have been
+// appended there, and thread, state, messages and runs are what the log adds up
+// to. What is appended meanwhile is left out. The error matches [selvage.ErrCorrupt] and names the
 // version that is wrong.
 func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID) (*proof, error) {
 	none := 0
@@ -39,7 +35,7 @@ func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID)
 	}
 	next, stop := iter.Pull2(storedMessages(ctx, store, id, head.Thread.Version))
 	defer stop()
-	p := &proof{id: id, nextSeq: 1, messages: next}
+	p := &proof{id: id, fold: newFold(), messages: next}
 	for change, err := range changesUpTo(ctx, store, id, head.Thread.Version) {
 		if err == nil {
 			err = p.take(&change)
@@ -48,7 +44,7 @@ func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID)
 			return nil, p.at(p.version+1, err)
 		}
 	}
-	if err := p.meets(&head); err != nil {
+	if err := p.meets(ctx, store, &head); err != nil {
 		return nil, p.at(head.Thread.Version, err)
 	}
 	return p, nil
@@ -109,19 +105,22 @@ func storedMessages(ctx context.Context, store selvage.Store, id selvage.ThreadI
 
 // take adds the next change to the proof.
 func (p *proof) take(c *selvage.Change) error {
+	// A thread that was deleted and made again: its log begins with the
+	// tombstone, whose predecessors are gone.
+	tombstone := p.changes == 0 && c.Version > 1 && c.Reason == selvage.ReasonDeleted
 	switch {
-	case p.changes == 0 && c.Version > 1 && c.Reason == selvage.ReasonDeleted:
-		// A thread that was deleted and made again: its log begins with the
-		// tombstone, whose predecessors are gone.
-		p.version, p.hash, p.nextSeq = c.Version-1, c.Prev, c.FirstSeq
+	case tombstone:
+		p.version, p.hash = c.Version-1, c.Prev
 	case c.Version != p.version+1:
 		return fmt.Errorf("it is missing, version %d follows: %w", c.Version, selvage.ErrCorrupt)
 	}
 	if err := c.Verify(p.hash); err != nil {
 		return err
 	}
-	if c.FirstSeq != p.nextSeq {
-		return fmt.Errorf("its first message has seq %d instead of %d: %w", c.FirstSeq, p.nextSeq, selvage.ErrCorrupt)
+	if tombstone {
+		p.fold.bury(c)
+	} else if err := p.fold.take(c); err != nil {
+		return err
 	}
 	added, err := c.AddedMessages()
 	if err != nil {
@@ -132,10 +131,7 @@ func (p *proof) take(c *selvage.Change) error {
 			return err
 		}
 	}
-	if p.state, err = c.ApplyState(p.state); err != nil {
-		return err
-	}
-	p.version, p.hash, p.nextSeq = c.Version, c.Hash, c.FirstSeq+int64(c.Added)
+	p.version, p.hash = c.Version, c.Hash
 	p.changes++
 	return nil
 }
@@ -149,37 +145,22 @@ func (p *proof) compare(want *selvage.Message) error {
 	case !ok:
 		return fmt.Errorf("message %d is in the log and is not served: %w", want.Seq, selvage.ErrCorrupt)
 	}
-	a, errA := json.Marshal(want)
-	b, errB := json.Marshal(&got)
-	if err := errors.Join(errA, errB); err != nil {
-		return err
-	}
-	if !bytes.Equal(a, b) {
-		return fmt.Errorf("message %d is served otherwise than the log has it: %w", want.Seq, selvage.ErrCorrupt)
+	if same, err := sameJSON(want, &got); err != nil || !same {
+		return errors.Join(err, fmt.Errorf("message %d is served otherwise than the log has it: %w", want.Seq, selvage.ErrCorrupt))
 	}
 	p.compared++
 	return nil
 }
 
-// meets holds the head against the fold.
-func (p *proof) meets(head *selvage.Head) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("the head %s: %w", fmt.Sprintf(format, args...), selvage.ErrCorrupt)
-	}
-	switch {
-	case head.Thread.Version != p.version:
-		return bad("is at version %d and the log ends at %d", head.Thread.Version, p.version)
-	case head.Hash != p.hash:
-		return bad("has another hash than the last change")
-	case head.NextSeq != p.nextSeq:
-		return bad("counts to message %d and the log to %d", head.NextSeq-1, p.nextSeq-1)
-	case !head.State.Equal(p.state):
-		return bad("has another state than the log adds up to")
+// meets holds what the store serves besides changes against the fold.
+func (p *proof) meets(ctx context.Context, store selvage.Store, head *selvage.Head) error {
+	if err := p.fold.meets(head); err != nil {
+		return err
 	}
 	if _, err, more := p.messages(); err != nil || more {
-		return errors.Join(err, bad("serves messages that are not in the log"))
+		return errors.Join(err, fmt.Errorf("messages are served that are not in the log: %w", selvage.ErrCorrupt))
 	}
-	return nil
+	return p.fold.meetsRuns(ctx, store)
 }
 
 // at says which version an error is about, unless nothing is known to be

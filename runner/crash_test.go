@@ -25,8 +25,9 @@ import (
 )
 
 const (
-	// kills is how often the child is killed.
-	kills = 200
+	// kills is how often children are killed, all together; each of them has
+	// a store of its own and as many lives as the others.
+	kills, children = 200, 4
 	// childEnv names the directory of the child and makes this binary it.
 	childEnv = "SELVAGE_RUNNER_CRASH_CHILD"
 	// planted, if set, makes the child acknowledge before it appends.
@@ -257,14 +258,30 @@ func (w *witness) effects() error {
 	return nil
 }
 
+// quickDir is a directory in memory, where the system has one: what a store
+// forces to the disk matters to a loss of power, not to the death of a process.
+func quickDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "crash")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // crash kills a child again and again and returns the first promise that was
 // broken, and how many kills it took.
-func crash(t *testing.T, planted bool) (int, error) {
+func crash(t *testing.T, kills int, planted bool) (int, error) {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 0))
-	w := &witness{dir: t.TempDir(), acked: map[selvage.Version]string{}, hashes: map[selvage.Version]string{},
+	w := &witness{dir: quickDir(t), acked: map[selvage.Version]string{}, hashes: map[selvage.Version]string{},
 		calls: map[string]string{}, ends: map[string]selvage.CallStatus{}}
 	for round := range kills {
 		acknowledged, err := life(t.Context(), w.dir, round, planted, dice)
@@ -313,15 +330,20 @@ func (w *witness) last(t *testing.T) error {
 // happens; nothing is applied twice and no effect is repeated.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	if n, err := crash(t, false); err != nil {
-		t.Fatalf("after %d kills: %v", n, err)
+	for i := range children {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			if n, err := crash(t, kills/children, false); err != nil {
+				t.Fatalf("after %d kills: %v", n, err)
+			}
+		})
 	}
 }
 
 // The test above notices a store that acknowledges too early.
 func TestKilledNoticesEarlyAcknowledgement(t *testing.T) {
 	t.Parallel()
-	n, err := crash(t, true)
+	n, err := crash(t, kills, true)
 	if !errors.Is(err, errLost) {
 		t.Fatalf("after %d kills of a child that acknowledges too early: %v, want a lost version", n, err)
 	}

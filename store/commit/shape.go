@@ -1,8 +1,9 @@
 package commit
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -24,6 +25,8 @@ func checkID(kind, id string) error {
 // CheckThreadID returns nil if id may name a thread, for a store's writes that
 // are no appends. The error matches [selvage.ErrInvalid].
 func CheckThreadID(id selvage.ThreadID) error { return checkID("thread", string(id)) }
+
+type rawJSON = json.RawMessage
 
 func invalid(field, format string, args ...any) error {
 	return &selvage.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
@@ -59,13 +62,22 @@ func checkShape(set *selvage.ChangeSet) error {
 		}
 	}
 	for i := range set.Calls {
-		if err := checkID(fmt.Sprintf("calls[%d].call_id", i), set.Calls[i].CallID); err != nil {
+		if err := checkCall(fmt.Sprintf("calls[%d]", i), &set.Calls[i]); err != nil {
 			return err
 		}
 	}
 	for i, e := range set.Events {
+		field := fmt.Sprintf("events[%d]", i)
 		if e.Kind == "" {
-			return invalid(fmt.Sprintf("events[%d].kind", i), "an event needs a kind")
+			return invalid(field+".kind", "an event needs a kind")
+		}
+		if err := errors.Join(checkText(field+".kind", string(e.Kind)), checkRaw(field+".payload", e.Payload)); err != nil {
+			return err
+		}
+	}
+	for i, patch := range set.Patches {
+		if err := checkText(fmt.Sprintf("patches[%d].source", i), patch.Source); err != nil {
+			return err
 		}
 	}
 	return checkThreadUpdate(set.Thread)
@@ -95,8 +107,8 @@ func checkMessage(field string, m *selvage.Message) error {
 	if m.Step < 0 {
 		return invalid(field+".step", "a step may not be negative")
 	}
-	if len(m.Metadata) > selvage.MaxMetadataKeys {
-		return invalid(field+".metadata", "a message has at most %d metadata keys, this one has %d", selvage.MaxMetadataKeys, len(m.Metadata))
+	if err := checkMetadata(field+".metadata", m.Metadata); err != nil {
+		return err
 	}
 	if err := checkToolFields(field, m); err != nil {
 		return err
@@ -132,6 +144,9 @@ func checkToolFields(field string, m *selvage.Message) error {
 		if c.Name == "" {
 			return invalid(at+".name", "a tool call names its tool")
 		}
+		if err := errors.Join(checkText(at+".name", c.Name), checkRaw(at+".arguments", c.Arguments)); err != nil {
+			return err
+		}
 		if seen[c.ID] {
 			return invalid(at+".id", "%q is already the id of another call of this message", c.ID)
 		}
@@ -141,8 +156,8 @@ func checkToolFields(field string, m *selvage.Message) error {
 }
 
 func checkPart(field string, p *selvage.Part) error {
-	if !utf8.ValidString(p.Text) {
-		return invalid(field+".text", "text is UTF-8, and this is not")
+	if err := errors.Join(checkText(field, p.Text, p.MediaType, p.Name, p.Blob, p.Signature), checkRaw(field+".value", p.Value)); err != nil {
+		return err
 	}
 	switch p.Type {
 	case selvage.PartText, selvage.PartReasoning:
@@ -164,6 +179,14 @@ func checkRun(field string, u *selvage.RunUpdate) error {
 	if err := checkID(field+".id", string(u.ID)); err != nil {
 		return err
 	}
+	if err := errors.Join(checkLine(field+".agent_id", u.AgentID), checkSpec(field+".spec", u.Spec)); err != nil {
+		return err
+	}
+	if u.ParentRunID != "" {
+		if err := checkID(field+".parent_run_id", string(u.ParentRunID)); err != nil {
+			return err
+		}
+	}
 	switch u.Status {
 	case selvage.RunCreated, selvage.RunRunning, selvage.RunWaiting, selvage.RunDone:
 	default:
@@ -181,8 +204,26 @@ func checkRun(field string, u *selvage.RunUpdate) error {
 		default:
 			return invalid(field+".outcome.kind", "%q is not an outcome; use completed, failed, cancelled or stopped", u.Outcome.Kind)
 		}
+		if err := checkText(field+".outcome", u.Outcome.Code, u.Outcome.Detail); err != nil {
+			return err
+		}
+	}
+	if w := u.Waiting; w != nil {
+		if err := checkText(field+".waiting", append([]string{string(w.Reason), w.Message}, w.Tickets...)...); err != nil {
+			return err
+		}
+	}
+	if u.Error != nil {
+		return checkText(field+".error", *u.Error)
 	}
 	return nil
+}
+
+func checkCall(field string, u *selvage.CallUpdate) error {
+	if err := checkID(field+".call_id", u.CallID); err != nil {
+		return err
+	}
+	return errors.Join(checkText(field, u.Name, string(u.Effect), u.IdempotencyKey, u.Ticket), checkRaw(field+".decision", u.Decision))
 }
 
 func checkThreadUpdate(u *selvage.ThreadUpdate) error {
@@ -199,11 +240,13 @@ func checkThreadUpdate(u *selvage.ThreadUpdate) error {
 			return err
 		}
 	}
-	if u.Title != nil && (len(*u.Title) > selvage.MaxTitleBytes || !utf8.ValidString(*u.Title)) {
-		return invalid("thread.title", "a title is UTF-8 of at most %d bytes", selvage.MaxTitleBytes)
+	if u.Title != nil {
+		if len(*u.Title) > selvage.MaxTitleBytes {
+			return invalid("thread.title", "a title has at most %d bytes, this one has %d", selvage.MaxTitleBytes, len(*u.Title))
+		}
+		if err := checkLine("thread.title", *u.Title); err != nil {
+			return err
+		}
 	}
-	if len(u.Metadata) > selvage.MaxMetadataKeys {
-		return invalid("thread.metadata", "a thread has at most %d metadata keys", selvage.MaxMetadataKeys)
-	}
-	return nil
+	return checkMetadata("thread.metadata", u.Metadata)
 }

@@ -78,6 +78,7 @@ func (c *chores) afterGroup() {
 	if err != nil {
 		c.w.warn("pages not counted", err)
 	}
+	c.w.store.tally.pages.Add(int64(n))
 	if c.pages += n; c.pages == 0 {
 		return
 	}
@@ -161,6 +162,8 @@ func (c *chores) checkpoint() {
 	}
 	c.pages = 0
 	c.w.store.tally.checkpoints.Add(1)
+	c.w.conn.tally = nil // what an append costs is to be seen in the counts
+	defer func() { c.w.conn.tally = &c.w.store.tally }()
 	blocked, length, copied := c.copyLog("PASSIVE")
 	if length >= longLog && !blocked && copied == length {
 		c.copyLog("TRUNCATE")

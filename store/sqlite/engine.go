@@ -40,8 +40,8 @@ type tally struct {
 type conn struct {
 	raw   rawConn
 	kept  map[string]*stmt
-	tally *tally
-	pages int // the driver's count of pages written, as of the last look
+	tally *tally // nil while nothing is to be counted
+	pages int    // the driver's count of pages written, as of the last look
 }
 
 // stmt is a prepared statement and the room its arguments and rows need.
@@ -126,6 +126,12 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	return s, nil
 }
 
+func (c *conn) count() {
+	if c.tally != nil {
+		c.tally.statements.Add(1)
+	}
+}
+
 // bind puts the arguments where the driver wants them.
 func (s *stmt) bind(args []driver.Value) []driver.NamedValue {
 	for len(s.args) < len(args) {
@@ -161,7 +167,7 @@ func (c *conn) insert(query string, args ...driver.Value) (n, id int64, err erro
 	if err != nil {
 		return 0, 0, err
 	}
-	c.tally.statements.Add(1)
+	c.count()
 	result, err := s.raw.ExecContext(background(), s.bind(args))
 	if err != nil {
 		return 0, 0, err
@@ -182,13 +188,13 @@ func (c *conn) query(query string, args ...driver.Value) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.tally.statements.Add(1)
+	c.count()
 	raw, err := s.raw.QueryContext(background(), s.bind(args))
 	if err != nil {
 		return nil, err
 	}
 	r := &s.rows
-	r.raw, r.err, r.tally = raw, nil, c.tally
+	r.raw, r.err = raw, nil
 	if n := len(raw.Columns()); len(r.cells) != n {
 		r.cells = make([]driver.Value, n)
 	}
@@ -221,7 +227,6 @@ func (c *conn) pagesWritten() (int, error) {
 	}
 	n := pages - c.pages
 	c.pages = pages
-	c.tally.pages.Add(int64(n))
 	return n, nil
 }
 
@@ -230,7 +235,6 @@ type rows struct {
 	raw   driver.Rows
 	cells []driver.Value
 	err   error
-	tally *tally
 }
 
 // next moves to the next row and reports whether there is one.

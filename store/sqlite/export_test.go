@@ -112,3 +112,26 @@ func (s *Store) Pragma(name string) (value any) {
 	}
 	return value
 }
+
+// Params is how many parameters a statement has.
+func (s *Store) Params(query string) (n int) {
+	s.AtTurn(func() {
+		st, err := s.writer.conn.raw.Prepare(query)
+		if err != nil {
+			panic(err)
+		}
+		defer st.Close()
+		for n = 0; n < 64; n++ {
+			args := make([]driver.NamedValue, n)
+			for i := range args {
+				args[i] = driver.NamedValue{Ordinal: i + 1, Value: int64(-1)}
+			}
+			r, err := s.writer.conn.raw.(driver.QueryerContext).QueryContext(context.Background(), "EXPLAIN "+query, args)
+			if err == nil {
+				r.Close()
+				return
+			}
+		}
+	})
+	return n
+}

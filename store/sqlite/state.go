@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// The newest cached document at or before a version. Its hash is that of
-	// the change it stands after, which the digest covers.
-	selectDoc = `SELECT s.version, s.digest, s.doc, c.hash FROM state_cache s CROSS JOIN changes c ON c.pos = s.pos
+	// The newest cached document at or before a version, with the hash of the
+	// change it stands after, which the digest covers.
+	selectDoc = `SELECT s.version, s.digest, s.doc, c.hash FROM state_cache s
+		CROSS JOIN changes c ON c.pos = s.pos AND c.thread = s.thread AND c.version = s.version
 		WHERE s.thread = ? AND s.version <= ? ORDER BY s.version DESC LIMIT 1`
 )
 

@@ -4,7 +4,7 @@ package sqlite
 type Stats struct {
 	Groups      int64 // transactions that were committed
 	Changes     int64 // change sets and other requests in them
-	Statements  int64 // statements run, reads included
+	Statements  int64 // statements run, reads included, checkpoints left out
 	Rows        int64 // rows written
 	Pages       int64 // pages of 4096 bytes written to the log
 	Checkpoints int64 // copies of the log to the database

@@ -57,6 +57,9 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", s.fault(err))
 	}
+	if err := s.readCursorKey(c); err != nil {
+		return nil, fmt.Errorf("open database: %w", s.fault(errors.Join(err, c.close())))
+	}
 	s.readers = newReaders(s, opts.Readers)
 	s.writer = newWriter(s, c)
 	return s, nil
@@ -103,11 +106,16 @@ func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
 			return nil, err
 		}
 	}
+	return c, nil
+}
+
+// readCursorKey reads what seals the cursors of this database.
+func (s *Store) readCursorKey(c *conn) error {
 	found, err := c.one(func(r *rows) { copy(s.cursors[:], r.blob(0)) }, `SELECT value FROM meta WHERE key = 'cursor_key'`)
 	if err == nil && !found {
 		err = fmt.Errorf("table meta, cursor_key: %w: %w", errNoRow, selvage.ErrCorrupt)
 	}
-	return c, err
+	return err
 }
 
 // setUp configures what every connection needs before its first statement.
@@ -157,7 +165,7 @@ func (s *Store) enter(ctx context.Context) error {
 	}
 	if err := ctx.Err(); err != nil {
 		s.closing.RUnlock()
-		return cancelled(ctx)
+		return err
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func (t *txn) publish() error {
 		return err
 	}
 	t.w.version = version
-	t.c.tally.groups.Add(1)
+	t.w.store.tally.groups.Add(1)
 	for _, e := range t.changed {
 		t.w.store.cache.put(e)
 	}
@@ -63,7 +63,7 @@ func (t *txn) exec(query string, args ...driver.Value) (int64, error) {
 func (t *txn) insert(query string, args ...driver.Value) (n, id int64, err error) {
 	n, id, err = t.c.insert(query, args...)
 	t.written += n
-	t.c.tally.rows.Add(n)
+	t.w.store.tally.rows.Add(n)
 	return n, id, err
 }
 

@@ -198,6 +198,7 @@ func seqAndTimeAreTheStores(k *kit) {
 	}
 	id := newID()
 	first := k.append(id, set, selvage.New())
+	k.tick()
 	second := k.append(id, says("four"), selvage.Any())
 	at := []time.Time{first.At, first.At, first.At, second.At}
 	for i, m := range k.load(id).Messages {

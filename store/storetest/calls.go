@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
 )
 
 func callPromises() []promise {
@@ -12,6 +13,7 @@ func callPromises() []promise {
 		{"OpenCallsAreShown", "CONTRACT 8: tool calls have their own field; the head shows those that are in no terminal status, oldest first.", openCallsAreShown},
 		{"TerminalCallsNeverReopen", "CONTRACT 8: the journal is kept after the call ends; terminal calls never reopen.", terminalCallsNeverReopen},
 		{"EverythingOfACallIsKept", "CONTRACT 8: a call has name, effect, status, idempotency key, ticket and decision; an empty field leaves what is there.", everythingOfACallIsKept},
+		{"RefusedSetLeavesTheJournal", "ARCHITECTURE 1: a set that is refused leaves no mark, on its calls neither.", refusedSetLeavesTheJournal},
 		{"OneCommitABatch", "CONTRACT 8: the journal commit of a batch carries the assistant message and all its once calls.", oneCommitABatch},
 		{"CallsCountPerThread", "ARCHITECTURE 3: the journal belongs to its thread.", callsCountPerThread},
 	}
@@ -68,6 +70,7 @@ func everythingOfACallIsKept(k *kit) {
 	want := selvage.Call{ID: "c", ThreadID: id, RunID: run, Name: "pay", Effect: selvage.EffectOnce, Status: selvage.CallStarted, IdempotencyKey: "key", CreatedAt: first.At, UpdatedAt: first.At}
 	k.equal("open calls", k.load(id).OpenCalls, []selvage.Call{want})
 
+	k.tick()
 	second := k.append(id, callSet(selvage.CallUpdate{CallID: "c", Status: selvage.CallSuspended, Ticket: "t"}), selvage.Any())
 	want.Status, want.Ticket, want.UpdatedAt = selvage.CallSuspended, "t", second.At
 	k.equal("open calls", k.load(id).OpenCalls, []selvage.Call{want})
@@ -79,6 +82,16 @@ func everythingOfACallIsKept(k *kit) {
 	k.equal("open calls", got, []selvage.Call{want})
 	if len(got) == 1 && string(got[0].Decision) != string(decision) {
 		k.Errorf("the decision is %s; want its bytes, %s", got[0].Decision, decision)
+	}
+}
+
+func refusedSetLeavesTheJournal(k *kit) {
+	id := k.create(callSet(call("a", selvage.CallStarted), call("b", selvage.CallStarted), call("c", selvage.CallStarted)))
+	for _, to := range []selvage.CallStatus{selvage.CallSuspended, selvage.CallSucceeded} {
+		set := patch(state.Increment("/missing", state.Int(1)))
+		set.Calls = []selvage.CallUpdate{call("a", to), call("b", to), call("d", selvage.CallStarted)}
+		k.refuse(id, set, selvage.Any(), selvage.ErrInvalid)
+		k.equal("open calls after a refused set", k.openCalls(id), []string{"a started", "b started", "c started"})
 	}
 }
 

@@ -155,12 +155,13 @@ func tamperedCursors(k *kit) {
 	id := k.talk(30, 10)
 	read := k.messagePages(id, selvage.MessageQuery{Limit: ptr(3), Visibility: selvage.ShowAll})
 	good := string(cursor(k, read))
-	for i := 0; i+1 < len(good); i++ { // the last character may hold unused bits
-		other := byte('A')
-		if good[i] == other {
-			other = 'B'
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	for i := range len(good) {
+		at := max(0, strings.IndexByte(alphabet, good[i]))
+		for bit := 1; bit < len(alphabet); bit *= 2 { // each bit of it, if it is what it looks like
+			changed := good[:i] + string(alphabet[at^bit]) + good[i+1:]
+			refuses(k, "messages by the cursor "+good+" changed to "+changed, selvage.Cursor(changed), read)
 		}
-		refuses(k, "messages by a changed cursor", selvage.Cursor(good[:i]+string(other)+good[i+1:]), read)
 	}
 	for _, bad := range []string{"x", "0", "1", "10", " ", "{}", "null", "%00", "../..", good + "AAAA", good[:len(good)/2], strings.Repeat("A", 30), strings.Repeat("A", 10000), "\xff"} {
 		refuses(k, "messages by a made-up cursor", selvage.Cursor(bad), read)

@@ -183,13 +183,13 @@ func versionFirst(f *faulty) appendFunc {
 
 func checkThenAct(next appendFunc) appendFunc {
 	var seen receipts
-	return func(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
+	return func(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, _ selvage.Precondition) (selvage.Receipt, error) {
 		given := set.ID
 		if r, known := seen.get(id, given); known {
 			return r, nil
 		}
-		set.ID, pre = "", selvage.Any()
-		r, err := next(ctx, id, set, pre)
+		set.ID = ""
+		r, err := next(ctx, id, set, selvage.Any())
 		if err == nil {
 			r.ChangeID = given
 			seen.put(id, given, r)

@@ -256,9 +256,7 @@ func finerTimes(f *faulty) {
 		since := q.Since
 		page, err := f.sound.Runs(ctx, q)
 		if !since.IsZero() {
-			page.Items = slices.DeleteFunc(page.Items, func(r selvage.Run) bool {
-				return r.CreatedAt.Before(since.Add(time.Millisecond)) && !r.CreatedAt.Equal(since)
-			})
+			page.Items = slices.DeleteFunc(page.Items, func(r selvage.Run) bool { return r.CreatedAt.Before(since) })
 		}
 		return page, err
 	}

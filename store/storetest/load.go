@@ -106,6 +106,7 @@ func timesOfAThread(k *kit) {
 	id := newID()
 	first := k.append(id, says("one"), selvage.New())
 	for range 3 {
+		k.tick()
 		r := k.append(id, selvage.ChangeSet{}, selvage.Any())
 		t := k.load(id).Thread
 		k.isStored("created_at", t.CreatedAt)

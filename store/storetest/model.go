@@ -1,14 +1,9 @@
 package storetest
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/selvagehq/selvage"
-	"github.com/selvagehq/selvage/state"
 )
 
 // The model is a store so simple that it can be seen to be right: lists, maps
@@ -65,13 +60,6 @@ type modelRun struct {
 	status selvage.RunStatus
 }
 
-// modelOp is a patch op in the model's own words: one key of the document.
-type modelOp struct {
-	kind  state.OpKind
-	key   string
-	value any // int64 or string
-}
-
 func newModel() *model {
 	return &model{threads: make(map[selvage.ThreadID]*modelThread), leases: make(map[selvage.ThreadID]*modelLease)}
 }
@@ -110,59 +98,6 @@ func (m *model) run(id selvage.RunID) *modelRun {
 		}
 	}
 	return nil
-}
-
-// fold is the state document at a version. It reports false if an op of it
-// does not apply.
-func (t *modelThread) fold(v selvage.Version, more ...modelOp) (map[string]any, bool) {
-	doc := make(map[string]any)
-	ok := true
-	for _, s := range t.sets {
-		if s.version <= v {
-			for _, op := range s.ops {
-				ok = op.apply(doc) && ok
-			}
-		}
-	}
-	for _, op := range more {
-		ok = op.apply(doc) && ok
-	}
-	return doc, ok
-}
-
-// apply changes the document, or reports that the op does not apply.
-func (op modelOp) apply(doc map[string]any) bool {
-	old, there := doc[op.key]
-	switch op.kind {
-	case state.OpSet:
-		doc[op.key] = op.value
-	case state.OpDelete:
-		delete(doc, op.key)
-	case state.OpIncrement:
-		n, isNumber := old.(int64)
-		if !isNumber {
-			return false
-		}
-		doc[op.key] = n + op.value.(int64)
-	case state.OpAppend:
-		list, isList := old.([]any)
-		if there && !isList {
-			return false
-		}
-		doc[op.key] = append(slices.Clone(list), op.value)
-	}
-	return true
-}
-
-func (op modelOp) real() state.Op {
-	real := state.Op{Kind: op.kind, Path: state.At(op.key)}
-	switch v := op.value.(type) {
-	case int64:
-		real.Value = state.Int(v)
-	case string:
-		real.Value = state.String(v)
-	}
-	return real
 }
 
 // expect predicts what becomes of a set: the class of its error, or nil.
@@ -323,58 +258,4 @@ func (m *model) delete(id selvage.ThreadID, strategy selvage.DeleteStrategy) err
 	m.runs = slices.DeleteFunc(m.runs, func(r *modelRun) bool { return r.thread == id })
 	*m.lease(id) = modelLease{epoch: unknownEpoch}
 	return nil
-}
-
-// messagesOf answers a query the slow way.
-func (t *modelThread) messagesOf(q selvage.MessageQuery) []int64 {
-	seqs := []int64{}
-	for _, msg := range t.messages {
-		shown := q.Visibility == selvage.ShowAll || msg.internal == (q.Visibility == selvage.ShowInternal)
-		if shown && (q.At == 0 || msg.version <= q.At) && msg.seq > q.After && (q.Before == 0 || msg.seq < q.Before) && (q.RunID == "" || msg.run == q.RunID) {
-			seqs = append(seqs, msg.seq)
-		}
-	}
-	if q.Order == selvage.Descending {
-		slices.Reverse(seqs)
-	}
-	return seqs
-}
-
-// threadsOf answers a query the slow way.
-func (m *model) threadsOf(q selvage.ThreadQuery) []selvage.ThreadID {
-	ids := []selvage.ThreadID{}
-	for _, id := range slices.Backward(m.order) {
-		t := m.threads[id]
-		if m.exists(id) && q.Parent.Match(t.parent) && (q.UserID == "" || q.UserID == t.user) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// runsOf answers a query the slow way.
-func (m *model) runsOf(q selvage.RunQuery) []selvage.RunID {
-	ids := []selvage.RunID{}
-	for _, r := range slices.Backward(m.runs) {
-		if (q.ThreadID == "" || q.ThreadID == r.thread) && (q.Status == "" || q.Status == r.status) && (!q.Open || r.status != selvage.RunDone) {
-			ids = append(ids, r.id)
-		}
-	}
-	return ids
-}
-
-// describe is the model's document as JSON, keys in order.
-func describe(doc map[string]any) string {
-	text := "{"
-	for i, key := range slices.SortedFunc(maps.Keys(doc), cmp.Compare[string]) {
-		if i > 0 {
-			text += ","
-		}
-		value, err := json.Marshal(doc[key])
-		if err != nil {
-			return err.Error() // never: there are only numbers, strings and lists
-		}
-		text += fmt.Sprintf("%q:%s", key, value)
-	}
-	return text + "}"
 }

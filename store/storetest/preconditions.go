@@ -126,6 +126,7 @@ func recreateBeginsEmpty(k *kit) {
 	k.append(id, former, selvage.New())
 	k.append(id, says("more"), selvage.Any())
 	k.delete(id, selvage.DeleteReject)
+	k.tick()
 	again := selvage.ChangeSet{Messages: []selvage.Message{former.Messages[1]}} // its id is free again
 	r := k.append(id, again, selvage.Recreate())
 	if r.Added != 1 {

@@ -12,7 +12,7 @@ func runListPromises() []promise {
 	return []promise{
 		{"Filters", "RunQuery: by thread, agent, parent run, status, open, and time of creation, all of them together.", runFilters},
 		{"InOrderOfCreation", "RunQuery: by creation, newest first unless told otherwise.", runsInOrderOfCreation},
-		{"Since", "RunQuery: only runs created at or after a time.", runsSince},
+		{"Since", "RunQuery: only runs created at or after a time, in milliseconds, as all times are.", runsSince},
 		{"PageLimits", "CONTRACT 17: limit 0 is an empty page, above the maximum it is clamped, negative is invalid; default 50, maximum 200.", runPageLimits},
 		{"PagesUnderInserts", "ARCHITECTURE 3: cursors are keyset-based, so that a concurrent insert neither skips nor repeats a row.", runPagesUnderInserts},
 		{"UnknownWordsAreInvalid", "ARCHITECTURE 3: input that breaks a rule is invalid, not guessed at.", unknownRunWords},
@@ -101,6 +101,7 @@ func runsSince(k *kit) {
 	}{
 		{"when it was created", run.CreatedAt, []selvage.RunID{"a"}},
 		{"just before it was created", before, []selvage.RunID{"a"}},
+		{"later in its millisecond, finer than times are stored", run.CreatedAt.Add(999 * time.Microsecond), []selvage.RunID{"a"}},
 		{"an hour earlier", run.CreatedAt.Add(-time.Hour), []selvage.RunID{"a"}},
 		{"in another time zone", run.CreatedAt.In(time.FixedZone("elsewhere", -7200)), []selvage.RunID{"a"}},
 		{"a millisecond later", run.CreatedAt.Add(time.Millisecond), []selvage.RunID{}},

@@ -208,6 +208,7 @@ func everythingOfARunIsKept(k *kit) {
 	k.equal("run", k.run(id, run), want)
 	k.equal("open run of the head", k.load(id).OpenRun, want)
 
+	k.tick()
 	waiting := status(run, selvage.RunWaiting)
 	r = k.append(id, runSet(waiting), selvage.Any())
 	want.Status, want.Waiting, want.UpdatedAt = selvage.RunWaiting, waiting.Waiting, r.At
@@ -244,6 +245,7 @@ func timesOfARun(k *kit) {
 	id, run := k.create(says("hello")), newRunID()
 	at := make(map[selvage.RunStatus]time.Time)
 	for _, s := range []selvage.RunStatus{selvage.RunCreated, selvage.RunRunning, selvage.RunWaiting, selvage.RunRunning, selvage.RunDone} {
+		k.tick()
 		r := k.append(id, runSet(status(run, s)), selvage.Any())
 		if at[s].IsZero() {
 			at[s] = r.At

@@ -1,0 +1,49 @@
+package commit
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/selvagehq/selvage"
+)
+
+// Again judges a change of the log once more, after the head that the changes
+// before it add up to, and returns the plan it was appended by. It is how
+// views are proved, or rebuilt, from the log alone. Whoever appended it held
+// the fence and the precondition then, so neither is asked again. The error
+// matches [selvage.ErrCorrupt] if the change could not have been appended
+// there, or says something else than it must: the log was tampered with.
+func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
+	set, err := c.Set()
+	if err != nil {
+		return nil, err
+	}
+	corrupt := func(format string, args ...any) (*Plan, error) {
+		return nil, fmt.Errorf("thread %q version %d: %s: %w", c.ThreadID, c.Version, fmt.Sprintf(format, args...), selvage.ErrCorrupt)
+	}
+	if len(c.Salt) != selvage.SaltSize {
+		return corrupt("its salt has %d bytes", len(c.Salt))
+	}
+	r := &Request{ThreadID: c.ThreadID, Set: set, Pre: selvage.Any(), Content: c.Content,
+		Body: &selvage.Body{Salt: [selvage.SaltSize]byte(c.Salt), Messages: c.Messages, Rest: c.Rest}}
+	switch {
+	case h.Deleted:
+		r.Pre = selvage.Recreate()
+	case !h.Exists():
+		r.Pre = selvage.New()
+	}
+	p, err := r.Judge(h, rd, c.At)
+	if err != nil {
+		return corrupt("it could not have been appended: %v", err)
+	}
+	switch is := &p.Change; {
+	case is.Version != c.Version:
+		return corrupt("it follows version %d", h.Thread.Version)
+	case is.FirstSeq != c.FirstSeq || is.Added != c.Added || !slices.Equal(is.Dropped, c.Dropped):
+		return corrupt("it says it added %d messages from seq %d without %v, and it added %d from %d without %v",
+			c.Added, c.FirstSeq, c.Dropped, is.Added, is.FirstSeq, is.Dropped)
+	case is.Hash != c.Hash:
+		return corrupt("its hash does not follow")
+	}
+	return p, nil
+}
