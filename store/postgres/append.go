@@ -1,0 +1,293 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
+)
+
+// attempts bounds how often one append is judged anew because another process
+// was faster. Writers of this process wait for each other and do not count.
+const attempts = 200
+
+// Append implements [selvage.Store].
+func (s *Store) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
+	receipt, err := s.append(ctx, id, set, pre)
+	if err != nil {
+		return selvage.Receipt{}, fmt.Errorf("append to thread %q: %w", id, err)
+	}
+	return receipt, nil
+}
+
+func (s *Store) append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
+	request, err := commit.NewRequest(id, set, pre)
+	leave, enterErr := s.enter(ctx)
+	if enterErr != nil {
+		return selvage.Receipt{}, enterErr
+	}
+	defer leave()
+	if err != nil {
+		return selvage.Receipt{}, err
+	}
+	a := &attempt{store: s, request: request, key: threadKey{s.tenant, id}, thread: packID(string(id))}
+	pass, err := s.gates.enter(ctx, a.key)
+	if err != nil {
+		return selvage.Receipt{}, err
+	}
+	defer pass()
+	return a.run(ctx)
+}
+
+// attempt is one append until it is answered.
+type attempt struct {
+	store   *Store
+	request *commit.Request
+	key     threadKey
+	thread  []byte
+
+	distrust bool           // what is remembered has been proven wrong
+	unknown  error          // of a write that was sent and not answered
+	sent     []selvage.Hash // what such writes would have made
+}
+
+// errCold says that the answer is not in memory.
+var errCold = errors.New("not in memory")
+
+// run judges and writes until the database has answered.
+func (a *attempt) run(ctx context.Context) (selvage.Receipt, error) {
+	failures := 0
+	for n := range attempts {
+		if n > retries {
+			if err := pause(ctx, n); err != nil {
+				return selvage.Receipt{}, err
+			}
+		}
+		receipt, err := a.try(ctx)
+		switch {
+		case err == nil:
+			return receipt, nil
+		case ours(err) != nil:
+			return selvage.Receipt{}, err
+		case ctx.Err() != nil:
+			return selvage.Receipt{}, ctx.Err()
+		case errors.Is(err, errAgain):
+			continue
+		}
+		if failures++; failures > retries || !a.store.heal(err) {
+			return selvage.Receipt{}, a.fault(ctx, err)
+		}
+	}
+	if a.unknown != nil {
+		return selvage.Receipt{}, a.fault(ctx, a.unknown)
+	}
+	return selvage.Receipt{}, fmt.Errorf("other writers were faster %d times: %w", attempts, selvage.ErrUnavailable)
+}
+
+// errAgain says that the thread was not as it was judged.
+var errAgain = errors.New("judge again")
+
+// pause waits a moment that is random, so that those who got in each other's
+// way do not do so again, and grows with the number of attempts.
+func pause(ctx context.Context, n int) error {
+	t := time.NewTimer(rand.N(min(time.Duration(n)*100*time.Microsecond, 5*time.Millisecond)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// fault is the error of an append that the database did not answer.
+func (a *attempt) fault(ctx context.Context, err error) error {
+	if a.unknown == nil {
+		return fault(ctx, "append", err)
+	}
+	if cause := ctx.Err(); cause != nil {
+		return cause
+	}
+	return fmt.Errorf("change set %q was sent and not answered; append it again to learn what became of it (%s): %w",
+		a.request.Set.ID, describe(err), selvage.ErrUnknownOutcome)
+}
+
+// try judges the request once and writes what comes of it.
+func (a *attempt) try(ctx context.Context) (selvage.Receipt, error) {
+	if u := a.request.Set.Thread; u != nil && u.ParentID != nil {
+		return a.tryLocked(ctx)
+	}
+	h, plan := a.warm()
+	if plan == nil {
+		var err error
+		var receipt *selvage.Receipt
+		if h, plan, receipt, err = a.cold(ctx); err != nil || receipt != nil {
+			return valueOf(receipt), err
+		}
+	}
+	return a.commit(ctx, a.store.pool, h, plan)
+}
+
+// warm judges by what is remembered. Whatever it would refuse, and whatever it
+// cannot tell, is not for it to say: it then returns no plan.
+func (a *attempt) warm() (*head, *commit.Plan) {
+	if a.distrust {
+		return nil, nil
+	}
+	h := a.store.heads.get(a.key)
+	if h == nil {
+		if !a.request.Pre.IsNew() {
+			return nil, nil
+		}
+		h = newHead()
+	}
+	plan, err := a.request.Judge(&h.Head, hopeful{h}, a.store.now())
+	if err != nil {
+		return nil, nil
+	}
+	return h, plan
+}
+
+// cold judges by what the database says, all of it as of one moment. It
+// returns a receipt instead of a plan if the change set was appended before.
+func (a *attempt) cold(ctx context.Context) (h *head, plan *commit.Plan, receipt *selvage.Receipt, err error) {
+	a.distrust = false
+	a.store.heads.drop(a.key)
+	err = pgx.BeginTxFunc(ctx, a.store.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		h, plan, receipt, err = a.judge(ctx, tx)
+		return err
+	})
+	return h, plan, receipt, err
+}
+
+// judge reads the thread and judges the request.
+func (a *attempt) judge(ctx context.Context, tx pgx.Tx) (*head, *commit.Plan, *selvage.Receipt, error) {
+	h, first, err := a.store.readHead(ctx, tx, a.key.id, a.request.Set.ID)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if first != 0 {
+		receipt, err := a.replay(ctx, tx, first)
+		return nil, nil, receipt, err
+	}
+	l := &lookup{ctx: ctx, store: a.store, from: tx, thread: a.thread, head: h}
+	plan, err := a.request.Judge(&h.Head, l, a.store.now())
+	return h, plan, nil, err
+}
+
+// replay answers a change set that the log holds as a version.
+func (a *attempt) replay(ctx context.Context, tx pgx.Tx, v int64) (*selvage.Receipt, error) {
+	var row changeRow
+	err := tx.QueryRow(ctx, `SELECT `+changeColumns+` FROM selvage.changes c
+		WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version = $3::bigint`, a.key.tenant, a.thread, v).Scan(row.targets()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("version %d is missing: %w", v, selvage.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := row.change(a.key.id)
+	if err != nil {
+		return nil, err
+	}
+	receipt, err := a.request.Replay(&c)
+	if err != nil {
+		return nil, err
+	}
+	for _, hash := range a.sent {
+		if hash == c.Hash {
+			receipt.Replayed = false // it is what this call sent and got no answer to
+		}
+	}
+	return &receipt, nil
+}
+
+// commit writes a plan if the thread is still as it was judged.
+func (a *attempt) commit(ctx context.Context, q querier, h *head, plan *commit.Plan) (selvage.Receipt, error) {
+	w, err := a.store.newWrite(h, plan, a.request)
+	if err != nil {
+		return selvage.Receipt{}, err
+	}
+	written, err := w.exec(ctx, q)
+	switch {
+	case err == nil && written:
+		a.store.remember(a.key, w)
+		return plan.Receipt, nil
+	case err == nil:
+		a.distrust = true
+		return selvage.Receipt{}, errAgain
+	}
+	a.distrust = true
+	a.store.heads.drop(a.key)
+	switch judge(err) {
+	case duplicate:
+		return selvage.Receipt{}, errAgain
+	case lost:
+		a.unknown = err
+		a.sent = append(a.sent, plan.Change.Hash)
+	}
+	return selvage.Receipt{}, err
+}
+
+// tryLocked is try for a set that names a parent: all such appends of a tenant
+// go one after the other, so that two of them cannot close a circle.
+func (a *attempt) tryLocked(ctx context.Context) (receipt selvage.Receipt, err error) {
+	a.store.heads.drop(a.key)
+	var hash *selvage.Hash // of what the transaction wrote
+	var w *write
+	err = a.store.serialised(ctx, func(tx pgx.Tx) error {
+		h, plan, first, err := a.judge(ctx, tx)
+		if err != nil || first != nil {
+			receipt = valueOf(first)
+			return err
+		}
+		if w, err = a.store.newWrite(h, plan, a.request); err != nil {
+			return err
+		}
+		written, err := w.exec(ctx, tx)
+		switch {
+		case err != nil && judge(err) == duplicate, err == nil && !written:
+			return errAgain
+		case err != nil:
+			return err
+		}
+		hash, receipt = &plan.Change.Hash, plan.Receipt
+		return nil
+	})
+	switch {
+	case err == nil && hash != nil:
+		a.store.remember(a.key, w)
+	case err != nil && hash != nil && ours(err) == nil && judge(err) == lost:
+		a.unknown = err
+		a.sent = append(a.sent, *hash)
+	}
+	return receipt, err
+}
+
+// serialised calls do in a transaction that no other serialised one of the
+// tenant runs beside.
+func (s *Store) serialised(ctx context.Context, do func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1::integer, hashtext($2::text))`, int32(hierarchyLock), s.tenant); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+// hierarchyLock is the first key of the advisory locks of tenants; the second
+// is the tenant's hash.
+const hierarchyLock = 0x53454c48 // "SELH"
+
+func valueOf(r *selvage.Receipt) selvage.Receipt {
+	if r == nil {
+		return selvage.Receipt{}
+	}
+	return *r
+}

@@ -1,0 +1,26 @@
+package postgres
+
+import (
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
+)
+
+// HotStatements are the statements that run all the time, by what they do.
+func HotStatements() map[string]string {
+	s := &Store{}
+	h := newHead()
+	h.Thread.Version, h.NextSeq = 1, 1
+	r := &commit.Request{Set: selvage.ChangeSet{Fence: &selvage.Fence{}}}
+	w, err := s.newWrite(h, &commit.Plan{Next: commit.Head{Thread: selvage.Thread{Version: 2}},
+		Change: selvage.Change{Version: 2, Rest: []byte("{}")}, MessageIDs: []string{"m"}}, r)
+	if err != nil {
+		panic(err) // there is nothing in it that could not be encoded
+	}
+	page, _ := (&threadReader{store: s}).query(threadPlace{}, 1)
+	runs, _ := (&runReader{store: s, shape: runShape{Thread: "t"}}).query(nil, 1)
+	return map[string]string{
+		"append": w.sql.String(), "load the head": loadHead, "load the kept state": loadCache, "load the tail": loadTail,
+		"load the messages": loadWindow, "fold the state": tailQuery, "threads by birth": page, "runs of a thread": runs,
+		"the feed": `SELECT tenant, thread, version FROM selvage.changes WHERE ord > $1::bigint AND ord < $2::bigint ORDER BY ord, tenant, thread, version LIMIT 100`,
+	}
+}
