@@ -10,6 +10,7 @@ import (
 // The doors that tests have into the store.
 
 const (
+	AfterBegin      = afterBegin
 	BeforeCommit    = beforeCommit
 	AfterCommit     = afterCommit
 	MarkEvery       = markEvery

@@ -4,7 +4,8 @@ package sqlite
 type moment int
 
 const (
-	beforeCommit moment = iota
+	afterBegin moment = iota
+	beforeCommit
 	afterCommit
 )
 

@@ -22,6 +22,9 @@ type txn struct {
 
 // begin prepares for the members of a group.
 func (t *txn) begin(c *conn) error {
+	if err := t.w.store.probe.at(afterBegin); err != nil {
+		return err
+	}
 	version, err := c.dataVersion()
 	if err != nil {
 		return err
@@ -36,6 +39,10 @@ func (t *txn) begin(c *conn) error {
 	if t.c != c || version != t.w.version {
 		t.pos = -1
 	}
+	// Heads read from here on are as true as this version, also if nothing gets
+	// written. Versions of two connections do not compare: after a new one was
+	// opened the old number must not be found again.
+	t.w.version = version
 	t.c, t.now, t.written = c, t.w.store.opts.Now(), 0
 	return nil
 }

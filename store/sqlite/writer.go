@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -37,6 +38,15 @@ const (
 
 // start claims the request, unless its caller left.
 func (r *request) start() bool { return r.state.CompareAndSwap(queued, running) }
+
+func (r *request) answered() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // answer lets the caller go on.
 func (r *request) answer(err error) {
@@ -86,8 +96,7 @@ func (w *writer) do(ctx context.Context, bytes int, run func(*txn) error) error 
 		case <-r.done:
 			return r.err
 		case w.turn <- struct{}{}:
-			w.lead(ctx)
-			<-w.turn
+			w.takeTurn(ctx)
 		case <-ctx.Done():
 			if r.state.CompareAndSwap(queued, left) {
 				return cancelled(ctx)
@@ -96,6 +105,19 @@ func (w *writer) do(ctx context.Context, bytes int, run func(*txn) error) error 
 			return r.err
 		}
 	}
+}
+
+// takeTurn leads a group, and passes the turn on.
+func (w *writer) takeTurn(ctx context.Context) {
+	led := false
+	defer func() {
+		if !led { // a member panicked, which is for its leader to see
+			w.abandon()
+		}
+		<-w.turn
+	}()
+	w.lead(ctx)
+	led = true
 }
 
 // lead commits a group. If the context ends while another process is waited
@@ -142,51 +164,76 @@ func (w *writer) take(group []*request) []*request {
 }
 
 // commit runs and answers a group in the transaction that has begun, or not,
-// with that error. If a member spoils the transaction, each gets one of its
-// own.
+// with that error. Who could not be answered gets a transaction of his own.
 func (w *writer) commit(group []*request, begun error) {
-	if w.try(group, begun) {
-		return
-	}
-	for i := range group {
-		w.try(group[i:i+1], w.begin(background()))
+	again := w.try(group, begun)
+	for i := range again {
+		w.try(again[i:i+1], w.begin(background()))
 	}
 }
 
-// try runs and answers a group. It reports false, with nothing written and
-// nobody answered, if one of several members spoiled it for the others.
-func (w *writer) try(group []*request, begun error) bool {
+// try runs and answers a group. It returns those it could not answer: all, with
+// nothing written, if one of several members spoiled it for the others; and, if
+// the commit failed, those who were refused because of what it was to bring.
+func (w *writer) try(group []*request, begun error) (again []*request) {
 	if begun != nil {
 		begun = w.store.fault(begun)
 		for _, r := range group {
 			r.answer(begun)
 		}
-		return true
+		return nil
 	}
 	w.errs = append(w.errs[:0], make([]error, len(group))...)
+	clean := 0 // how many members found the thread as it was before the group
 	for i, r := range group {
 		before := w.txn.written
+		if before == 0 {
+			clean = i + 1
+		}
 		err := r.run(&w.txn)
 		if w.errs[i] = err; err == nil || classified(err) && w.txn.written == before {
 			continue // one that was refused, and left no trace, is alone in that
 		}
 		w.rollback()
 		if len(group) > 1 {
-			return false
+			return group
 		}
 		r.answer(w.store.fault(err))
-		return true
+		return nil
 	}
 	err := w.end()
-	w.store.tally.changes.Add(int64(len(group)))
+	again = group[:0]
 	for i, r := range group {
-		if w.errs[i] == nil {
-			w.errs[i] = err
+		switch {
+		case w.errs[i] == nil:
+			r.answer(err)
+		case err != nil && i >= clean:
+			again = append(again, r)
+		default:
+			r.answer(w.errs[i])
 		}
-		r.answer(w.errs[i])
 	}
-	return true
+	if err == nil {
+		w.store.tally.changes.Add(int64(len(group)))
+	}
+	return again
 }
+
+// abandon gives the connection up in the middle of a group, and answers the
+// members that have no answer yet.
+func (w *writer) abandon() {
+	if w.conn != nil {
+		w.drop(errPanic)
+	}
+	for _, r := range w.group {
+		if r != nil && !r.answered() {
+			r.answer(w.store.unknown(errPanic))
+		}
+	}
+	clear(w.group)
+}
+
+var errPanic = errors.New("the transaction broke off in a panic")
 
 // begin starts a transaction that may write, waiting for other processes.
 func (w *writer) begin(ctx context.Context) error {
@@ -202,7 +249,10 @@ func (w *writer) begin(ctx context.Context) error {
 	for wait := 100 * time.Microsecond; ; wait = min(2*wait, 10*time.Millisecond) {
 		_, err := w.conn.exec("BEGIN IMMEDIATE")
 		if err == nil {
-			return w.txn.begin(w.conn)
+			if err = w.txn.begin(w.conn); err != nil {
+				w.drop(err) // and with it the transaction
+			}
+			return err
 		}
 		if start.IsZero() {
 			start = time.Now()
