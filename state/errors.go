@@ -17,6 +17,8 @@ var (
 	ErrPointer = errors.New("invalid JSON pointer")
 	// ErrUnknownOp: an op has a kind this version does not know.
 	ErrUnknownOp = errors.New("unknown op")
+	// ErrUnknownLattice: a join names a lattice this version does not know.
+	ErrUnknownLattice = errors.New("unknown lattice")
 	// ErrTypeMismatch: a value has the wrong type for what is asked of it.
 	ErrTypeMismatch = errors.New("type mismatch")
 	// ErrPathNotFound: an op needs a target that does not exist.

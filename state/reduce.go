@@ -8,7 +8,7 @@ import (
 
 // Reducer names a built-in way to fold a delta into the value of a key. Where
 // there is no value yet, the result is the delta. A delta or value of the wrong
-// type is [ErrTypeMismatch] or [ErrNotANumber].
+// type or form is [ErrTypeMismatch] or [ErrNotANumber].
 type Reducer string
 
 const (
@@ -31,6 +31,11 @@ const (
 	// ReduceUnion appends those elements of the delta, an array, that no element
 	// of the value is equal to.
 	ReduceUnion Reducer = "union"
+	// ReduceJoin joins the delta by the [Lattice] of the spec. It yields a join op,
+	// so joins of parallel calls do not conflict. Unlike ReduceMax, ReduceMin and
+	// ReduceUnion, whose sets do, lattices max, min and set are for writers side by
+	// side.
+	ReduceJoin Reducer = "join"
 )
 
 // ReduceFunc returns the new value of a key from the current one and a delta. Ok
@@ -41,7 +46,7 @@ type ReduceFunc func(current Value, ok bool, delta Value) (Value, error)
 
 func (r Reducer) known() bool {
 	switch r {
-	case ReduceReplace, ReduceAppend, ReduceMerge, ReduceSum, ReduceMax, ReduceMin, ReduceUnion:
+	case ReduceReplace, ReduceAppend, ReduceMerge, ReduceSum, ReduceMax, ReduceMin, ReduceUnion, ReduceJoin:
 		return true
 	}
 	return false
@@ -75,6 +80,8 @@ func (s Spec) fold(path Pointer, current Value, ok bool, delta Value) (Patch, er
 		return foldMerge(path, current, ok, delta)
 	case ReduceSum:
 		return foldSum(path, current, ok, delta)
+	case ReduceJoin:
+		return foldJoin(path, s.Lattice, current, ok, delta)
 	case ReduceMax:
 		next, err = extreme(current, ok, delta, 1)
 	case ReduceMin:
@@ -145,6 +152,16 @@ func foldSum(path Pointer, current Value, ok bool, delta Value) (Patch, error) {
 		return nil, err
 	}
 	return Patch{Increment(path, delta)}, nil
+}
+
+// foldJoin leaves what is wrong with the operands to the op.
+func foldJoin(path Pointer, l Lattice, current Value, ok bool, delta Value) (Patch, error) {
+	if ok && l.flaw(delta) == "" && l.flaw(current) == "" {
+		if _, changed := l.join(new(edit), current, delta); !changed {
+			return nil, nil
+		}
+	}
+	return Patch{Join(path, l, delta)}, nil
 }
 
 // extreme returns the number that is further in a direction, 1 or -1.

@@ -34,6 +34,9 @@ type Spec struct {
 	Scope Scope `json:"scope"`
 	// Reducer folds a delta into the value. Empty means ReduceReplace.
 	Reducer Reducer `json:"reducer,omitempty"`
+	// Lattice is what ReduceJoin joins by; with another reducer there must be none.
+	// With a Lattice an empty Reducer means ReduceJoin.
+	Lattice Lattice `json:"lattice,omitempty"`
 	// Func is the reducer if none of the named ones will do. Reducer must then
 	// be empty.
 	Func ReduceFunc `json:"-"`
@@ -49,6 +52,9 @@ func (s Spec) withDefaults() Spec {
 	}
 	if s.Scope == "" {
 		s.Scope = ScopeThread
+	}
+	if s.Reducer == "" && s.Lattice != "" {
+		s.Reducer = ReduceJoin
 	}
 	if s.Reducer == "" && s.Func == nil {
 		s.Reducer = ReduceReplace
@@ -69,6 +75,10 @@ func (s Spec) check() error {
 		return failf(ErrSpec, "%s: has both a Reducer and a Func", s.Name)
 	case s.Func == nil && !s.Reducer.known():
 		return failf(ErrSpec, "%s: unknown reducer %q", s.Name, string(s.Reducer))
+	case (s.Lattice != "") != (s.Reducer == ReduceJoin):
+		return failf(ErrSpec, "%s: reducer %q with lattice %q: a lattice needs %s, and %[4]s a lattice", s.Name, string(s.Reducer), string(s.Lattice), ReduceJoin)
+	case s.Lattice != "" && !s.Lattice.known():
+		return failf(ErrSpec, "%s: unknown lattice %q", s.Name, string(s.Lattice))
 	case s.Version < 0:
 		return failf(ErrSpec, "%s: version %d is negative", s.Name, s.Version)
 	}
