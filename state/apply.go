@@ -44,6 +44,12 @@ func (op Op) apply(e *edit, root Value) (Value, error) {
 	return next, nil
 }
 
+// applyTo returns the document as the op leaves it.
+func (op Op) applyTo(d Document) (Document, error) {
+	root, err := op.apply(new(edit), d.Root())
+	return Document{node: root.node}, err
+}
+
 // checkDepth refuses ops that would nest too deep. The result depends on the op
 // alone.
 func (op Op) checkDepth() error {
@@ -215,14 +221,22 @@ func (c *change) remove(v Value) (Value, bool, error) {
 	if v.kind != KindArray {
 		return v, false, c.mismatch(v, KindArray)
 	}
+	if i := v.indexOf(c.op.Value); i >= 0 {
+		return v.without(c.e, place{index: i}), true, nil
+	}
+	return v, false, nil
+}
+
+// indexOf returns the index of the first element equal to w, or -1.
+func (v Value) indexOf(w Value) int {
 	i := 0
 	for item := range v.Elements() {
-		if item.Equal(c.op.Value) {
-			return v.without(c.e, place{index: i}), true, nil
+		if item.Equal(w) {
+			return i
 		}
 		i++
 	}
-	return v, false, nil
+	return -1
 }
 
 func (c *change) mismatch(v Value, want Kind) error {

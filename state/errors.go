@@ -30,6 +30,10 @@ var (
 	// ErrOverflow: the result, or an operand, is outside what arithmetic can
 	// represent without losing digits.
 	ErrOverflow = errors.New("number overflow")
+	// ErrTestFailed: a test of a JSON patch found another value.
+	ErrTestFailed = errors.New("test failed")
+	// ErrTooLarge: a JSON patch would copy too much.
+	ErrTooLarge = errors.New("too large")
 	// ErrSpec: a [Spec], or a set of them, is not acceptable.
 	ErrSpec = errors.New("invalid state spec")
 	// ErrUnknownSpec: no spec has the name.
@@ -39,11 +43,11 @@ var (
 	ErrCallID = errors.New("wrong call id for scope")
 )
 
-// OpError reports the op that made a patch fail. It matches the sentinel of its
-// class.
+// OpError reports the op that made a patch fail, or the operation of a JSON
+// patch. It matches the sentinel of its class.
 type OpError struct {
 	Index  int     // position of the op in its patch
-	Kind   OpKind  // kind of the op
+	Kind   OpKind  // kind of the op; for a JSON patch add, remove, and so on
 	Path   Pointer // path of the op
 	Reason string  // what is wrong, naming the place where it was found
 	Err    error   // class: one of the Err variables of this package

@@ -1,10 +1,6 @@
 package state
 
-import (
-	"fmt"
-	"hash/maphash"
-	"slices"
-)
+import "fmt"
 
 // Reducer names a built-in way to fold a delta into the value of a key. Where
 // there is no value yet, the result is the delta. A delta or value of the wrong
@@ -180,51 +176,15 @@ func union(current Value, ok bool, delta Value) (Value, error) {
 	if err := want(KindArray, ErrTypeMismatch, current, ok, delta); err != nil {
 		return Value{}, err
 	}
-	seen := elementSet{seed: maphash.MakeSeed(), values: make(map[uint64][]Value)}
+	seen := newElementSet(newHasher())
 	for item := range current.Elements() {
 		seen.add(item)
 	}
 	e, result := new(edit), Value{kind: KindArray, node: current.node}
 	for item := range delta.Elements() {
-		if seen.add(item) {
+		if _, added := seen.add(item); added {
 			result = result.adding(e, place{index: result.Len()}, item)
 		}
 	}
 	return result, nil
-}
-
-// elementSet holds values, each once.
-type elementSet struct {
-	seed   maphash.Seed
-	values map[uint64][]Value // by hash
-}
-
-// add reports whether the value was new.
-func (s elementSet) add(v Value) bool {
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	v.hash(&h)
-	sum := h.Sum64()
-	if slices.ContainsFunc(s.values[sum], v.Equal) {
-		return false
-	}
-	s.values[sum] = append(s.values[sum], v)
-	return true
-}
-
-// hash feeds h with something that is the same for equal values.
-func (v Value) hash(h *maphash.Hash) {
-	h.WriteByte(byte(v.kind))
-	text := v.text
-	if v.kind == KindNumber {
-		text = newDecimal(v.text).digits
-	}
-	h.WriteString(text)
-	v.node.each(func(leaf *node, i int) bool {
-		if leaf.keys != nil {
-			h.WriteString(leaf.keys[i])
-		}
-		leaf.items[i].hash(h)
-		return true
-	})
 }
