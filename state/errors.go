@@ -38,6 +38,9 @@ var (
 	ErrSpec = errors.New("invalid state spec")
 	// ErrUnknownSpec: no spec has the name.
 	ErrUnknownSpec = errors.New("unknown state spec")
+	// ErrSpecVersion: state is in a version that its spec cannot migrate from. Every
+	// [*SpecVersionError] matches it.
+	ErrSpecVersion = errors.New("unknown version of state")
 	// ErrCallID: a call id is missing where the scope needs one, given where it
 	// has none, or not valid UTF-8.
 	ErrCallID = errors.New("wrong call id for scope")

@@ -40,9 +40,12 @@ type Spec struct {
 	// Func is the reducer if none of the named ones will do. Reducer must then
 	// be empty.
 	Func ReduceFunc `json:"-"`
-	// Version counts the shapes the value has had; a migration compares it. It is
-	// not negative, and means nothing to this package.
+	// Version counts the shapes the value has had, from 0. [Specs.Migrate] brings a
+	// value of an earlier version to this one.
 	Version int `json:"version"`
+	// Migrations make a value of version n+1 of one of version n, which is their
+	// key. Those from versions that no document has any more may be missing.
+	Migrations map[int]MigrateFunc `json:"-"`
 }
 
 // withDefaults fills in what empty fields mean.
@@ -85,8 +88,22 @@ func (s Spec) check() error {
 	if _, err := ParsePointer(string(s.Path)); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrSpec, s.Name, err)
 	}
-	if At(CallsKey).Contains(s.Path) {
-		return failf(ErrSpec, "%s: path %q is under the reserved key %s", s.Name, string(s.Path), CallsKey)
+	for _, reserved := range [...]string{CallsKey, SpecsKey} {
+		if At(reserved).Contains(s.Path) {
+			return failf(ErrSpec, "%s: path %q is under the reserved key %s", s.Name, string(s.Path), reserved)
+		}
+	}
+	return s.checkMigrations()
+}
+
+func (s Spec) checkMigrations() error {
+	for from, step := range s.Migrations {
+		if from < 0 || from >= s.Version {
+			return failf(ErrSpec, "%s: migration from version %d, but the version is %d", s.Name, from, s.Version)
+		}
+		if step == nil {
+			return failf(ErrSpec, "%s: migration from version %d is nil", s.Name, from)
+		}
 	}
 	return nil
 }

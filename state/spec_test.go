@@ -20,6 +20,7 @@ func specs(t testing.TB, list ...state.Spec) *state.Specs {
 func TestNewSpecs(t *testing.T) {
 	t.Parallel()
 	keep := func(current state.Value, ok bool, delta state.Value) (state.Value, error) { return delta, nil }
+	same := func(v state.Value) (state.Value, error) { return v, nil }
 	tests := []struct {
 		name  string
 		specs []state.Spec
@@ -53,6 +54,11 @@ func TestNewSpecs(t *testing.T) {
 		{"lattice with a func", []state.Spec{{Name: "a", Lattice: state.LatticeMax, Func: keep}}, false},
 		{"join without a lattice", []state.Spec{{Name: "a", Reducer: state.ReduceJoin}}, false},
 		{"unknown lattice", []state.Spec{{Name: "a", Lattice: "gset"}}, false},
+		{"migrations", []state.Spec{{Name: "a", Version: 2, Migrations: map[int]state.MigrateFunc{1: same}}}, true},
+		{"migration to a later version", []state.Spec{{Name: "a", Version: 1, Migrations: map[int]state.MigrateFunc{1: same}}}, false},
+		{"migration from a negative version", []state.Spec{{Name: "a", Version: 1, Migrations: map[int]state.MigrateFunc{-1: same}}}, false},
+		{"nil migration", []state.Spec{{Name: "a", Version: 1, Migrations: map[int]state.MigrateFunc{0: nil}}}, false},
+		{"the other reserved key", []state.Spec{{Name: "a", Path: "/__specs/a"}}, false},
 		{"negative version", []state.Spec{{Name: "a", Version: -1}}, false},
 	}
 	for _, tt := range tests {
