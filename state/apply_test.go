@@ -96,6 +96,19 @@ func TestApply(t *testing.T) {
 		{`{"a":[1]}`, `{"op":"remove","path":"/a","value":9}`, `{"a":[1]}`},
 		{`{}`, `{"op":"remove","path":"/a","value":9}`, state.ErrPathNotFound},
 		{`{"a":{}}`, `{"op":"remove","path":"/a","value":9}`, state.ErrTypeMismatch},
+		// join
+		{`{}`, `{"op":"join","path":"/a/b","lattice":"max","value":1.0}`, `{"a":{"b":1.0}}`},
+		{`{"a":[1,{"b":2}]}`, `{"op":"join","path":"/a/1/b","lattice":"max","value":9007199254740993}`, `{"a":[1,{"b":9007199254740993}]}`},
+		{`{"a":5}`, `{"op":"join","path":"/a","lattice":"max","value":4}`, `{"a":5}`},
+		{`{"a~/é":{"x":1}}`, `{"op":"join","path":"/a~0~1é","lattice":"counter","value":{"x":2,"~/é":9007199254740993}}`, `{"a~/é":{"x":2,"~/é":9007199254740993}}`},
+		{`{"x":1}`, `{"op":"join","path":"","lattice":"counter","value":{"y":2}}`, `{"x":1,"y":2}`},
+		{`{}`, `{"op":"join","path":"","lattice":"flag","value":true}`, state.ErrTypeMismatch},
+		{`{"a":null}`, `{"op":"join","path":"/a","lattice":"or_set","value":{}}`, state.ErrTypeMismatch},
+		{`{"a":"x"}`, `{"op":"join","path":"/a","lattice":"max","value":1}`, state.ErrTypeMismatch},
+		{`{"a":1}`, `{"op":"join","path":"/a","lattice":"max","value":"x"}`, state.ErrTypeMismatch},
+		{`{}`, `{"op":"join","path":"/a","lattice":"or_set","value":["x"]}`, state.ErrTypeMismatch},
+		{`{"a":1}`, `{"op":"join","path":"/a/b","lattice":"max","value":1}`, state.ErrTypeMismatch},
+		{`{"a":[]}`, `{"op":"join","path":"/a/0","lattice":"max","value":1}`, state.ErrIndexOutOfRange},
 	}
 	for _, tt := range tests {
 		t.Run(tt.doc+" "+tt.op, func(t *testing.T) {

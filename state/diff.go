@@ -63,7 +63,7 @@ func (d *differ) value(at *trail, v, w Value) {
 		}
 		return
 	}
-	if v.node == w.node {
+	if v.identical(w) {
 		return
 	}
 	ops, cost := len(d.patch), d.cost
@@ -88,6 +88,9 @@ func (d *differ) object(at *trail, v, w Value) {
 	x, y := newCursor(v.node), newCursor(w.node)
 	for x.more() || y.more() {
 		switch {
+		case x.onSameLeaf(y):
+			x.skipLeaf()
+			y.skipLeaf()
 		case !y.more() || x.more() && x.key() < y.key():
 			d.emit(Delete(d.path(&trail{at, x.key()})))
 			x.step()
@@ -95,7 +98,9 @@ func (d *differ) object(at *trail, v, w Value) {
 			d.emit(Set(d.path(&trail{at, y.key()}), y.item()))
 			y.step()
 		default:
-			d.value(&trail{at, x.key()}, x.item(), y.item())
+			if v, w := x.item(), y.item(); !v.identical(w) {
+				d.value(&trail{at, x.key()}, v, w)
+			}
 			x.step()
 			y.step()
 		}

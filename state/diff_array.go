@@ -40,7 +40,7 @@ func (d *differ) commonHead(v, w Value) int {
 	x, y := newCursor(v.node), newCursor(w.node)
 	count := 0
 	for x.more() && y.more() {
-		if x.at == 0 && y.at == 0 && x.leaves[0] == y.leaves[0] {
+		if x.onSameLeaf(y) {
 			count += x.skipLeaf()
 			y.skipLeaf()
 			continue
@@ -52,14 +52,6 @@ func (d *differ) commonHead(v, w Value) int {
 		x.step()
 		y.step()
 	}
-	return count
-}
-
-// skipLeaf goes to the next leaf and returns how many items that was.
-func (c *cursor) skipLeaf() int {
-	count := len(c.leaves[0].items) - c.at
-	c.leaves, c.at = c.leaves[1:], 0
-	c.left -= count
 	return count
 }
 

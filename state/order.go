@@ -39,11 +39,16 @@ func compareContainers(n, m *node) int {
 	return cmp.Compare(x.left, y.left)
 }
 
+// identical reports whether values are the same without a look into containers.
+func (v Value) identical(w Value) bool {
+	return v.kind == w.kind && v.text == w.text && v.node == w.node
+}
+
 // compareSpelling orders equal values by how they are written: the shorter
 // encoding first, then by its bytes. It makes the choice between 1 and 1.0 the
 // same in every process.
 func compareSpelling(v, w Value) int {
-	if v.text == w.text && v.node == w.node {
+	if v.identical(w) {
 		return 0
 	}
 	a, b := v.String(), w.String()
@@ -51,37 +56,4 @@ func compareSpelling(v, w Value) int {
 		return c
 	}
 	return strings.Compare(a, b)
-}
-
-// cursor walks over the items of a container in order.
-type cursor struct {
-	leaves []*node
-	at     int // in the first leaf
-	left   int // items not walked over
-}
-
-func newCursor(n *node) *cursor {
-	c := &cursor{leaves: n.leaves(nil)}
-	if n != nil {
-		c.left = n.count
-	}
-	return c
-}
-
-func (c *cursor) more() bool  { return c.left > 0 }
-func (c *cursor) item() Value { return c.leaves[0].items[c.at] }
-
-// key is "" in an array.
-func (c *cursor) key() string {
-	if c.leaves[0].keys == nil {
-		return ""
-	}
-	return c.leaves[0].keys[c.at]
-}
-
-func (c *cursor) step() {
-	c.left--
-	if c.at++; c.at == len(c.leaves[0].items) {
-		c.leaves, c.at = c.leaves[1:], 0
-	}
 }
