@@ -71,6 +71,22 @@ func TestDiffOfAnyTwo(t *testing.T) {
 	})
 }
 
+// Arrays that share parts at other indexes are told apart where they differ.
+func TestDiffOfShiftedArrays(t *testing.T) {
+	t.Parallel()
+	list := value(t, "["+strings.Repeat("null,", 8*state.Fanout)+`{"a":1}]`)
+	for _, at := range []int{0, 1, state.Fanout - 1, state.Fanout, 3*state.Fanout + 5} {
+		a := apply(t, state.Document{}, state.Patch{state.Set("/l", list)})
+		place := state.At("l", fmt.Sprint(at))
+		for _, p := range []state.Patch{{state.Delete(place)}, {state.Insert(place, state.Null())}, {state.Insert(place, state.Int(1))}, {state.Insert("/l/5", state.Int(1)), state.Delete(place)}} {
+			b := apply(t, a, p)
+			if ab, ba := diff(t, a, b), diff(t, b, a); len(ab) > len(p) || len(ba) > len(p) {
+				t.Errorf("after %v the diffs are %v and %v", p, ab, ba)
+			}
+		}
+	}
+}
+
 // genList draws an array in which elements repeat.
 func genList(most int) *rapid.Generator[state.Value] {
 	return rapid.Custom(func(t *rapid.T) state.Value {

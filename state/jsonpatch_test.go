@@ -140,6 +140,16 @@ func TestFromJSONPatchBoundsCopies(t *testing.T) {
 	if !errors.Is(err, state.ErrTooLarge) || p != nil {
 		t.Errorf("FromJSONPatch = %d ops, %v", len(p), err)
 	}
+	doc := apply(t, state.Document{}, state.Patch{state.Set("/mib", state.String(strings.Repeat("x", 1<<20-2)))})
+	for copies, want := range map[int]error{8: nil, 9: state.ErrTooLarge} {
+		var list []string
+		for i := range copies {
+			list = append(list, fmt.Sprintf(`{"op":"copy","from":"/mib","path":"/x%d"}`, i))
+		}
+		if _, err := state.FromJSONPatch(doc, []byte("["+strings.Join(list, ",")+"]")); !errors.Is(err, want) {
+			t.Errorf("%d copies of 1 MiB: %v; want %v", copies, err, want)
+		}
+	}
 }
 
 func TestToJSONPatch(t *testing.T) {
@@ -156,6 +166,7 @@ func TestToJSONPatch(t *testing.T) {
 		{`{"a":{"b":1}}`, `[{"op":"merge","path":"/a","value":{"b":null,"/":[]}},{"op":"merge","path":"/c","value":{}}]`, `[{"op":"add","path":"/a/~1","value":[]},{"op":"add","path":"/a/b","value":null},{"op":"add","path":"/c","value":{}}]`},
 		{`{"n":9007199254740993}`, `[{"op":"increment","path":"/n","value":1}]`, `[{"op":"replace","path":"/n","value":9007199254740994}]`},
 		{`{"l":["a",2.0,2]}`, `[{"op":"remove","path":"/l","value":2},{"op":"remove","path":"/l","value":"b"}]`, `[{"op":"remove","path":"/l/1"}]`},
+		{`{"l":[2,1]}`, `[{"op":"remove","path":"/l","value":2}]`, `[{"op":"remove","path":"/l/0"}]`},
 		{`{"f":false}`, `[{"op":"join","path":"/f","lattice":"flag","value":true},{"op":"join","path":"/s/x","lattice":"set","value":[1]}]`, `[{"op":"replace","path":"/f","value":true},{"op":"add","path":"/s","value":{"x":[1]}}]`},
 	}
 	for _, tt := range tests {

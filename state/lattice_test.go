@@ -195,6 +195,31 @@ func TestLatticeJoin(t *testing.T) {
 	}
 }
 
+// A reducer by a lattice leaves no op where a join would change nothing.
+func TestReduceByLattice(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := rapid.SampledFrom(lattices).Draw(t, "lattice")
+		v, delta := genForm(l, 1).Draw(t, "value"), genForm(l, 1).Draw(t, "delta")
+		if rapid.Bool().Draw(t, "known") {
+			v = join(t, l, v, delta)
+		}
+		s, err := state.NewSpecs(state.Spec{Name: "k", Lattice: l})
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc := apply(t, state.Document{}, state.Patch{state.Set("/k", v)})
+		p, err := s.Reduce(doc, "k", "", delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := join(t, l, v, delta)
+		if got, _ := apply(t, doc, p).Get("/k"); got.String() != want.String() || (p == nil) != (want.String() == v.String()) {
+			t.Fatalf("Reduce of %v by %s with %v = %v, which leads to %v; want %v", v, l, delta, p, got, want)
+		}
+	})
+}
+
 // A document that many writers join into is the same in whatever order, and
 // however often, their ops arrive.
 func TestJoinsConverge(t *testing.T) {
