@@ -52,7 +52,7 @@ func appendComma(dst []byte, first *bool) []byte {
 const maxPlain = 21
 
 func appendCanonicalNumber(dst []byte, literal string) []byte {
-	if len(literal) <= maxPlain && strings.IndexAny(literal, ".eE") < 0 && literal != "-0" {
+	if len(literal) <= maxPlain && !strings.ContainsAny(literal, ".eE") && literal != "-0" {
 		return append(dst, literal...)
 	}
 	d := newDecimal(literal)
