@@ -28,7 +28,7 @@ func (op Op) apply(e *edit, root Value) (Value, error) {
 			return root, failf(ErrTypeMismatch, "the root is an object, not an array")
 		}
 		c.path, _ = op.Path.split()
-	case OpSet, OpAppend, OpMerge:
+	case OpSet, OpAppend, OpMerge, OpJoin:
 		c.create = true
 	}
 	if err := op.checkDepth(); err != nil {
@@ -42,6 +42,12 @@ func (op Op) apply(e *edit, root Value) (Value, error) {
 		return root, err
 	}
 	return next, nil
+}
+
+// applyTo returns the document as the op leaves it.
+func (op Op) applyTo(d Document) (Document, error) {
+	root, err := op.apply(new(edit), d.Root())
+	return Document{node: root.node}, err
 }
 
 // checkDepth refuses ops that would nest too deep. The result depends on the op
@@ -125,6 +131,8 @@ func (c *change) target(v Value, ok bool) (Value, bool, error) {
 		return c.append(v, ok)
 	case OpMerge:
 		return c.merge(v, ok)
+	case OpJoin:
+		return c.join(v, ok)
 	}
 	if !ok {
 		return v, false, failf(ErrPathNotFound, "%s does not exist", c.at(""))
@@ -160,13 +168,24 @@ func (c *change) merge(v Value, ok bool) (Value, bool, error) {
 		return v, false, c.mismatch(v, KindObject)
 	}
 	for key, member := range c.op.Value.Members() {
-		if old, found := v.node.find(key); found {
-			v = v.with(c.e, place{key: key}, member, old.size())
-		} else {
-			v = v.adding(c.e, place{key: key}, member)
-		}
+		v = v.putting(c.e, key, member)
 	}
 	return v, c.op.Value.Len() > 0, nil
+}
+
+func (c *change) join(v Value, ok bool) (Value, bool, error) {
+	l, delta := c.op.Lattice, c.op.Value
+	if err := l.Check(delta); err != nil {
+		return v, false, err
+	}
+	if !ok {
+		return delta, true, nil
+	}
+	if wrong := l.flaw(v); wrong != "" {
+		return v, false, failf(ErrTypeMismatch, "%s is %s, not in the form of lattice %s: %s", c.at(""), describe(v), l, wrong)
+	}
+	joined, changed := l.join(c.e, v, delta)
+	return joined, changed, nil
 }
 
 func (c *change) increment(v Value) (Value, bool, error) {
@@ -202,14 +221,22 @@ func (c *change) remove(v Value) (Value, bool, error) {
 	if v.kind != KindArray {
 		return v, false, c.mismatch(v, KindArray)
 	}
+	if i := v.indexOf(c.op.Value); i >= 0 {
+		return v.without(c.e, place{index: i}), true, nil
+	}
+	return v, false, nil
+}
+
+// indexOf returns the index of the first element equal to w, or -1.
+func (v Value) indexOf(w Value) int {
 	i := 0
 	for item := range v.Elements() {
-		if item.Equal(c.op.Value) {
-			return v.without(c.e, place{index: i}), true, nil
+		if item.Equal(w) {
+			return i
 		}
 		i++
 	}
-	return v, false, nil
+	return -1
 }
 
 func (c *change) mismatch(v Value, want Kind) error {

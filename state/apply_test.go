@@ -96,6 +96,19 @@ func TestApply(t *testing.T) {
 		{`{"a":[1]}`, `{"op":"remove","path":"/a","value":9}`, `{"a":[1]}`},
 		{`{}`, `{"op":"remove","path":"/a","value":9}`, state.ErrPathNotFound},
 		{`{"a":{}}`, `{"op":"remove","path":"/a","value":9}`, state.ErrTypeMismatch},
+		// join
+		{`{}`, `{"op":"join","path":"/a/b","lattice":"max","value":1.0}`, `{"a":{"b":1.0}}`},
+		{`{"a":[1,{"b":2}]}`, `{"op":"join","path":"/a/1/b","lattice":"max","value":9007199254740993}`, `{"a":[1,{"b":9007199254740993}]}`},
+		{`{"a":5}`, `{"op":"join","path":"/a","lattice":"max","value":4}`, `{"a":5}`},
+		{`{"a~/é":{"x":1}}`, `{"op":"join","path":"/a~0~1é","lattice":"counter","value":{"x":2,"~/é":9007199254740993}}`, `{"a~/é":{"x":2,"~/é":9007199254740993}}`},
+		{`{"x":1}`, `{"op":"join","path":"","lattice":"counter","value":{"y":2}}`, `{"x":1,"y":2}`},
+		{`{}`, `{"op":"join","path":"","lattice":"flag","value":true}`, state.ErrTypeMismatch},
+		{`{"a":null}`, `{"op":"join","path":"/a","lattice":"or_set","value":{}}`, state.ErrTypeMismatch},
+		{`{"a":"x"}`, `{"op":"join","path":"/a","lattice":"max","value":1}`, state.ErrTypeMismatch},
+		{`{"a":1}`, `{"op":"join","path":"/a","lattice":"max","value":"x"}`, state.ErrTypeMismatch},
+		{`{}`, `{"op":"join","path":"/a","lattice":"or_set","value":["x"]}`, state.ErrTypeMismatch},
+		{`{"a":1}`, `{"op":"join","path":"/a/b","lattice":"max","value":1}`, state.ErrTypeMismatch},
+		{`{"a":[]}`, `{"op":"join","path":"/a/0","lattice":"max","value":1}`, state.ErrIndexOutOfRange},
 	}
 	for _, tt := range tests {
 		t.Run(tt.doc+" "+tt.op, func(t *testing.T) {
@@ -151,7 +164,10 @@ func TestApplyMalformedOps(t *testing.T) {
 		want error
 	}{
 		{state.Op{}, state.ErrUnknownOp},
-		{state.Op{Kind: "join", Path: "/a"}, state.ErrUnknownOp},
+		{state.Op{Kind: "splice", Path: "/a"}, state.ErrUnknownOp},
+		{state.Op{Kind: state.OpJoin, Path: "/a"}, state.ErrUnknownLattice},
+		{state.Join("/a", "gset", state.Null()), state.ErrUnknownLattice},
+		{state.Join("a", state.LatticeFlag, state.Bool(true)), state.ErrPointer},
 		{state.Set("a", state.Null()), state.ErrPointer},
 		{state.Set("/~", state.Null()), state.ErrPointer},
 		{state.Delete("a"), state.ErrPointer},
@@ -228,7 +244,14 @@ func TestParsePatch(t *testing.T) {
 		{`[{"op":1,"path":"/a","value":1}]`, state.ErrTypeMismatch},
 		{`[{"op":"set","value":1}]`, state.ErrTypeMismatch},
 		{`[{"op":"set","path":["a"],"value":1}]`, state.ErrTypeMismatch},
-		{`[{"op":"join","path":"/a","value":1}]`, state.ErrUnknownOp},
+		{`[{"op":"join","path":"/a","lattice":"or_set","value":{"x":{"added":1}}}]`, nil},
+		{`[{"op":"join","path":"/a","value":1}]`, state.ErrTypeMismatch},
+		{`[{"op":"join","path":"/a","lattice":"max"}]`, state.ErrTypeMismatch},
+		{`[{"op":"join","path":"/a","lattice":null,"value":1}]`, state.ErrTypeMismatch},
+		{`[{"op":"join","path":"/a","lattice":"gset","value":1}]`, state.ErrUnknownLattice},
+		{`[{"op":"set","path":"/a","lattice":"max","value":1}]`, state.ErrTypeMismatch},
+		{`[{"op":"delete","path":"/a","lattice":""}]`, state.ErrTypeMismatch},
+		{`[{"op":"splice","path":"/a","value":1}]`, state.ErrUnknownOp},
 		{`[{"op":"","path":"/a","value":1}]`, state.ErrUnknownOp},
 		{`[{"op":"set","path":"a","value":1}]`, state.ErrPointer},
 		{`[{"op":"set","path":"/~","value":1}]`, state.ErrPointer},

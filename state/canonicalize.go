@@ -5,7 +5,7 @@ package state
 const canonicalizeReach = 1024
 
 // Canonicalize returns the patch without the ops that are superfluous because a
-// later set or delete covers their path. The order of the rest is kept, and the
+// later op covers their path. The order of the rest is kept, and the
 // receiver is not changed.
 //
 // The result is equivalent on every document: it fails on the same ones, and
@@ -20,13 +20,14 @@ const canonicalizeReach = 1024
 //   - A delete is dropped for a later set or delete above its path. For one of
 //     its very path it is dropped unless the last token may be an array index:
 //     deleting element 0 twice takes two elements away.
-//   - An append, merge, increment, insert or remove is kept: it fails on a
-//     target of the wrong type.
+//   - A join is taken into a later join of the same path by the same lattice.
+//   - An append, merge, increment, insert or remove is kept, as is any other
+//     join: it fails on a target of the wrong type.
 //   - No op in between may be in conflict with the dropped one.
 func (p Patch) Canonicalize() Patch {
 	kept := make(Patch, 0, len(p)) // in reverse
 	for i := len(p) - 1; i >= 0; i-- {
-		if !superfluous(p[i], kept) {
+		if !superfluous(p[i], kept) && !joinedLater(p[i], kept) {
 			kept = append(kept, p[i])
 		}
 	}
@@ -51,6 +52,31 @@ func superfluous(op Op, after Patch) bool {
 		}
 	}
 	return false
+}
+
+// joinedLater joins the value of a join into that of the next one of its place
+// among the ops after it, given in reverse, and reports whether there is one.
+func joinedLater(op Op, after Patch) bool {
+	if !op.joinable() {
+		return false
+	}
+	last := max(0, len(after)-canonicalizeReach)
+	for i := len(after) - 1; i >= last; i-- {
+		next := &after[i]
+		if next.Path == op.Path && next.Lattice == op.Lattice && next.joinable() {
+			next.Value, _ = op.Lattice.join(new(edit), op.Value, next.Value)
+			return true
+		}
+		if _, ok := Conflicts(Patch{op}, Patch{*next}); ok {
+			return false
+		}
+	}
+	return false
+}
+
+// joinable reports whether an op is a well-formed join.
+func (op Op) joinable() bool {
+	return op.Kind == OpJoin && op.Path.valid() && op.checkDepth() == nil && op.Lattice.Check(op.Value) == nil
 }
 
 // droppable reports whether an op is a well-formed set or delete. Malformed ones

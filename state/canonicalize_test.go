@@ -38,6 +38,12 @@ func TestCanonicalize(t *testing.T) {
 		{"set a; set a", "set a; set a"}, // malformed: it always fails
 		{"delete a; delete a", "delete a; delete a"},
 		{"set /a; set a", "set /a; set a"},
+		{"join:max /a; set /b; join:max /a", "set /b; join:max /a"},
+		{"join:max /a; join:min /a; join:max /a", "join:max /a; join:min /a; join:max /a"},
+		{"join:max /a; increment /a; join:max /a", "join:max /a; increment /a; join:max /a"},
+		{"join:max /a; set /a", "join:max /a; set /a"},               // it may fail
+		{"join:flag /a; join:flag /a", "join:flag /a; join:flag /a"}, // it does fail
+		{"join:max a; join:max a", "join:max a; join:max a"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.in, func(t *testing.T) {

@@ -32,8 +32,8 @@ func (c Conflict) String() string { return fmt.Sprintf("%s conflict at %q", c.Ki
 // cautious: an op counts even where it would change nothing.
 //
 // Ops at exactly the same path do not conflict if all of them are increments, or
-// all are appends, which land in the order the patches are applied. An insert,
-// or a delete whose last token is an index, may move array elements; it conflicts
+// all are joins by the same lattice, or all are appends, which land in the order
+// the patches are applied. An insert, or a delete whose last token is an index, may move array elements; it conflicts
 // with ops that name, or lead through, an element it would move. A delete of an
 // object member with a number for a key is taken for one too.
 //
@@ -45,10 +45,10 @@ func (c Conflict) String() string { return fmt.Sprintf("%s conflict at %q", c.Ki
 func Conflicts(a, b Patch) (Conflict, bool) {
 	ops := make([]sidedOp, 0, len(a)+len(b))
 	for _, op := range a {
-		ops = append(ops, sidedOp{op.Path, op.Kind, sideA})
+		ops = append(ops, sidedOp{op.Path, op.Kind, op.Lattice, sideA})
 	}
 	for _, op := range b {
-		ops = append(ops, sidedOp{op.Path, op.Kind, sideB})
+		ops = append(ops, sidedOp{op.Path, op.Kind, op.Lattice, sideB})
 	}
 	slices.SortStableFunc(ops, func(x, y sidedOp) int { return comparePointers(x.path, y.path) })
 	if c, ok := pathConflict(ops); ok {
@@ -67,9 +67,10 @@ const (
 )
 
 type sidedOp struct {
-	path Pointer
-	kind OpKind
-	side side
+	path    Pointer
+	kind    OpKind
+	lattice Lattice
+	side    side
 }
 
 // comparePointers orders pointers so that what is below a path directly follows
@@ -128,11 +129,15 @@ func sidesOf(ops []sidedOp) side {
 
 // commute reports whether ops at one path may be taken in any order.
 func commute(ops []sidedOp) bool {
-	kind := ops[0].kind
-	if kind != OpIncrement && kind != OpAppend {
+	first := ops[0]
+	switch first.kind {
+	case OpIncrement, OpAppend, OpJoin:
+	default:
 		return false
 	}
-	return !slices.ContainsFunc(ops, func(op sidedOp) bool { return op.kind != kind })
+	return !slices.ContainsFunc(ops, func(op sidedOp) bool {
+		return op.kind != first.kind || op.kind == OpJoin && op.lattice != first.lattice
+	})
 }
 
 // shift is the lowest index after which each side moves elements of an array.

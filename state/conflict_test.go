@@ -11,14 +11,17 @@ import (
 	"github.com/selvagehq/selvage/state"
 )
 
-// ops reads a patch written as "set /a; delete /b". Values are 1, or {} for
-// merge.
+// ops reads a patch written as "set /a; join:max /a; delete /b". Values are 1, or
+// {} for merge.
 func ops(t testing.TB, text string) state.Patch {
 	t.Helper()
 	var p state.Patch
 	for _, part := range strings.Split(text, ";") {
 		kind, path, _ := strings.Cut(strings.TrimSpace(part), " ")
 		op := state.Op{Kind: state.OpKind(kind), Path: state.Pointer(path)}
+		if kind, lattice, ok := strings.Cut(kind, ":"); ok {
+			op.Kind, op.Lattice = state.OpKind(kind), state.Lattice(lattice)
+		}
 		switch op.Kind {
 		case state.OpDelete:
 		case state.OpMerge:
@@ -53,6 +56,15 @@ func TestConflicts(t *testing.T) {
 		{"increment /a; set /a", "increment /a", "exact /a"},
 		{"increment /a", "increment /a; increment /a/b", "prefix /a"},
 		{"append /a", "set /a/0", "prefix /a"},
+		{"join:max /a", "join:max /a", ""},
+		{"join:max /a; join:max /a", "join:max /a", ""},
+		{"join:max /a", "join:min /a", "exact /a"},
+		{"join:max /a", "set /a", "exact /a"},
+		{"join:max /a", "increment /a", "exact /a"},
+		{"join:max /a", "delete /a", "exact /a"},
+		{"join:max /a; join:min /a", "join:max /a", "exact /a"},
+		{"join:or_map /a", "join:or_map /a/b", "prefix /a"},
+		{"join:max /l/2", "insert /l/0", "prefix /l"},
 		{"append /a; append /a/b", "append /c", ""}, // nested, but on one side
 		{"append /a; append /a/b", "append /a/b", "prefix /a"},
 		{"increment /a; increment /a/b", "increment /a/b; increment /a", "prefix /a"},
@@ -99,13 +111,14 @@ func TestConflictsAgreesWithPairs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		doc := genDocument().Draw(t, "doc")
-		kinds := []state.OpKind{state.OpSet, state.OpAppend, state.OpIncrement, state.OpMerge}
+		kinds := []state.OpKind{state.OpSet, state.OpAppend, state.OpIncrement, state.OpMerge, state.OpJoin, state.OpJoin}
 		a := genPatch(doc, 6, kinds...).Draw(t, "a")
 		b := genPatch(doc, 6, kinds...).Draw(t, "b")
 		want := false
 		for _, x := range a {
 			for _, y := range b {
-				same := x.Path == y.Path && x.Kind == y.Kind && (x.Kind == state.OpAppend || x.Kind == state.OpIncrement)
+				same := x.Path == y.Path && x.Kind == y.Kind && x.Lattice == y.Lattice &&
+					(x.Kind == state.OpAppend || x.Kind == state.OpIncrement || x.Kind == state.OpJoin)
 				want = want || !same && (x.Path.Contains(y.Path) || y.Path.Contains(x.Path))
 			}
 		}

@@ -6,8 +6,17 @@
 // RFC 6901 [Pointer]. [Patch.Apply] is pure and atomic: it returns a new
 // document that shares every untouched part with the old one, or an [*OpError]
 // and the old document. What a key means above that (how a delta folds into it,
-// and when it is cleaned) is declared by a [Spec]; reducers run before the
-// commit and leave only ops behind, so that a reload needs no Go code.
+// and when it is cleaned) is declared by a [Spec]; reducers and migrations run
+// before the commit and leave only ops behind, so that a reload needs no Go code.
+//
+// Writers that do not know of each other use joins: a [Join] names a [Lattice],
+// and joins of one place by one lattice lead to the same value in any order, and
+// however often. [Conflicts] knows that, and what else commutes.
+//
+// Documents are compared by [Diff], which answers with a patch, and have one
+// canonical encoding ([Document.AppendCanonical]). Patches come from RFC 6902
+// and RFC 7386 and go to RFC 6902 ([FromJSONPatch], [FromMergePatch],
+// [Patch.ToJSONPatch]).
 //
 // Numbers are never rounded on their way through: a literal is kept verbatim at
 // any size, arithmetic is 64-bit integer arithmetic, and overflow is an error.

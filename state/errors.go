@@ -17,6 +17,8 @@ var (
 	ErrPointer = errors.New("invalid JSON pointer")
 	// ErrUnknownOp: an op has a kind this version does not know.
 	ErrUnknownOp = errors.New("unknown op")
+	// ErrUnknownLattice: a join names a lattice this version does not know.
+	ErrUnknownLattice = errors.New("unknown lattice")
 	// ErrTypeMismatch: a value has the wrong type for what is asked of it.
 	ErrTypeMismatch = errors.New("type mismatch")
 	// ErrPathNotFound: an op needs a target that does not exist.
@@ -28,20 +30,27 @@ var (
 	// ErrOverflow: the result, or an operand, is outside what arithmetic can
 	// represent without losing digits.
 	ErrOverflow = errors.New("number overflow")
+	// ErrTestFailed: a test of a JSON patch found another value.
+	ErrTestFailed = errors.New("test failed")
+	// ErrTooLarge: a JSON patch would copy too much.
+	ErrTooLarge = errors.New("too large")
 	// ErrSpec: a [Spec], or a set of them, is not acceptable.
 	ErrSpec = errors.New("invalid state spec")
 	// ErrUnknownSpec: no spec has the name.
 	ErrUnknownSpec = errors.New("unknown state spec")
+	// ErrSpecVersion: state is in a version that its spec cannot migrate from. Every
+	// [*SpecVersionError] matches it.
+	ErrSpecVersion = errors.New("unknown version of state")
 	// ErrCallID: a call id is missing where the scope needs one, given where it
 	// has none, or not valid UTF-8.
 	ErrCallID = errors.New("wrong call id for scope")
 )
 
-// OpError reports the op that made a patch fail. It matches the sentinel of its
-// class.
+// OpError reports the op that made a patch fail, or the operation of a JSON
+// patch. It matches the sentinel of its class.
 type OpError struct {
 	Index  int     // position of the op in its patch
-	Kind   OpKind  // kind of the op
+	Kind   OpKind  // kind of the op; for a JSON patch add, remove, and so on
 	Path   Pointer // path of the op
 	Reason string  // what is wrong, naming the place where it was found
 	Err    error   // class: one of the Err variables of this package

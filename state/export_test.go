@@ -92,3 +92,14 @@ func (n *node) firstKey() string {
 	}
 	return n.keys[0]
 }
+
+// CommonRuns gives tests access to commonRuns: where runs begin on either side,
+// and their lengths. It reports false if the search was given up.
+func CommonRuns(a, b []int) ([][3]int, bool) {
+	found := commonRuns(a, b)
+	var runs [][3]int
+	for _, r := range found {
+		runs = append(runs, [3]int{r.a, r.b, r.length})
+	}
+	return runs, found != nil || len(a)+len(b) <= diffEditsMax
+}

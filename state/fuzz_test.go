@@ -75,6 +75,8 @@ func FuzzPatchApply(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2,3]}`), []byte(`[{"op":"delete","path":"/a/0"},{"op":"insert","path":"/a/2","value":[]},{"op":"remove","path":"/a","value":2.0}]`))
 	f.Add([]byte(`{}`), []byte(`[{"op":"append","path":"/x/y","value":1},{"op":"merge","path":"/x","value":{"y":null}},{"op":"delete","path":""}]`))
 	f.Add([]byte(`{"a":1}`), []byte(`[{"op":"set","path":"/a","value":{}},{"op":"set","path":"/a","value":1},{"op":"delete","path":"/a"}]`))
+	f.Add([]byte(`{"s":{"a":{"added":1}},"n":[1]}`), []byte(`[{"op":"join","path":"/s","lattice":"or_set","value":{"a":{"removed":2}}},{"op":"join","path":"/n","lattice":"set","value":[0,2]},{"op":"join","path":"/x/y","lattice":"or_map","value":{"k":{"added":1,"lattice":"max","value":1.0}}}]`))
+	f.Add([]byte(`{"n":1}`), []byte(`[{"op":"join","path":"/n","lattice":"max","value":1e0},{"op":"join","path":"/n","lattice":"max","value":2},{"op":"join","path":"/r","lattice":"register","value":{"clock":1,"value":[]}}]`))
 	f.Fuzz(func(t *testing.T, docText, patchText []byte) {
 		doc, err := state.Parse(docText)
 		if err != nil {
@@ -109,5 +111,84 @@ func FuzzPatchApply(f *testing.F) {
 		}
 		half := len(p) / 2
 		state.Conflicts(p[:half], p[half:])
+	})
+}
+
+func FuzzFromJSONPatch(f *testing.F) {
+	f.Add([]byte(`{"a":[1,{"b":9007199254740993}]}`), []byte(`[{"op":"add","path":"/a/-","value":1e400},{"op":"move","from":"/a/1/b","path":"/b~1"},{"op":"copy","from":"","path":"/c"}]`))
+	f.Add([]byte(`{"~":{"é":null}}`), []byte(`[{"op":"test","path":"/~0","value":{"é":null}},{"op":"remove","path":"/~0/é"},{"op":"replace","path":"","value":{}}]`))
+	f.Add([]byte(`{}`), []byte(`[{"op":"add","path":"","value":[],"from":1}]`))
+	f.Fuzz(func(t *testing.T, docText, patchText []byte) {
+		doc, err := state.Parse(docText)
+		if err != nil {
+			return
+		}
+		p, err := state.FromJSONPatch(doc, patchText)
+		var op *state.OpError
+		if err != nil {
+			if p != nil || !errors.As(err, &op) && !errors.Is(err, state.ErrSyntax) && !errors.Is(err, state.ErrTypeMismatch) {
+				t.Fatalf("%s on %v = %v, %v", patchText, doc, p, err)
+			}
+			return
+		}
+		want := apply(t, doc, p)
+		text, err := p.ToJSONPatch(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := state.FromJSONPatch(doc, text)
+		if err != nil {
+			t.Fatalf("%s became %s: %v", patchText, text, err)
+		}
+		if got := apply(t, doc, again); got.String() != want.String() {
+			t.Fatalf("%s leads to %v; %s to %v", patchText, want, text, got)
+		}
+	})
+}
+
+func FuzzFromMergePatch(f *testing.F) {
+	f.Add([]byte(`{"a":{"b":1,"c":[null]}}`), []byte(`{"a":{"b":null,"d":{"e":null,"f":9007199254740993}}}`))
+	f.Add([]byte(`{"a":[1]}`), []byte(`{"a":{"":1e400},"é":null}`))
+	f.Add([]byte(`{}`), []byte(`[]`))
+	f.Fuzz(func(t *testing.T, docText, patchText []byte) {
+		doc, err := state.Parse(docText)
+		if err != nil {
+			return
+		}
+		p, err := state.FromMergePatch(doc, patchText)
+		if err != nil {
+			if p != nil || !errors.Is(err, state.ErrSyntax) && !errors.Is(err, state.ErrTypeMismatch) {
+				t.Fatalf("%s = %v, %v", patchText, p, err)
+			}
+			return
+		}
+		want := value(t, modelText(modelMerge(generic(doc.Root()), generic(value(t, string(patchText))))))
+		if got := apply(t, doc, p); !got.Root().Equal(want) {
+			t.Fatalf("%s into %v leads to %v; want %v", patchText, doc, got, want)
+		}
+	})
+}
+
+func FuzzDiff(f *testing.F) {
+	f.Add([]byte(`{"a":[1,2,3,4],"b":{"c":1}}`), []byte(`{"a":[0,1,3,4,5],"b":{"c":1.0,"~/":null}}`))
+	f.Add([]byte(`{"a":[{"x":[1,1]},[],[]]}`), []byte(`{"a":[[],{"x":[1]},[]]}`))
+	f.Add([]byte(`{"a":9007199254740993}`), []byte(`{"a":9007199254740992}`))
+	f.Fuzz(func(t *testing.T, left, right []byte) {
+		a, err := state.Parse(left)
+		if err != nil {
+			return
+		}
+		b, err := state.Parse(right)
+		if err != nil {
+			return
+		}
+		diff(t, a, b)
+		diff(t, b, a)
+		if equal := string(a.AppendCanonical(nil)) == string(b.AppendCanonical(nil)); equal != a.Equal(b) {
+			t.Fatalf("%v and %v: equal %v, canonical %v", a, b, a.Equal(b), equal)
+		}
+		if !parse(t, string(a.AppendCanonical(nil))).Equal(a) {
+			t.Fatalf("canonical %v is %s", a, a.AppendCanonical(nil))
+		}
 	})
 }

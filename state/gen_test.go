@@ -119,7 +119,7 @@ func genDocument() *rapid.Generator[state.Document] {
 }
 
 var opKinds = []state.OpKind{
-	state.OpSet, state.OpDelete, state.OpAppend, state.OpMerge, state.OpIncrement, state.OpInsert, state.OpRemove,
+	state.OpSet, state.OpDelete, state.OpAppend, state.OpMerge, state.OpIncrement, state.OpInsert, state.OpRemove, state.OpJoin,
 }
 
 // genOp draws an op whose path is often that of something in the document.
@@ -135,7 +135,12 @@ func genOp(doc state.Document, kinds ...state.OpKind) *rapid.Generator[state.Op]
 		} else {
 			op.Path = genPointer(3).Draw(t, "path")
 		}
-		if op.Kind != state.OpDelete {
+		switch op.Kind {
+		case state.OpDelete:
+		case state.OpJoin:
+			op.Lattice = rapid.SampledFrom(lattices).Draw(t, "lattice")
+			op.Value = genForm(op.Lattice, 1).Draw(t, "delta")
+		default:
 			op.Value = genValue(2).Draw(t, "value")
 		}
 		return op

@@ -67,7 +67,7 @@ func modelWalk(x any, ok bool, tokens []string, last string, op state.Op) (any, 
 	}
 	if !ok {
 		switch op.Kind {
-		case state.OpSet, state.OpAppend, state.OpMerge:
+		case state.OpSet, state.OpAppend, state.OpMerge, state.OpJoin:
 			x = map[string]any{}
 		case state.OpDelete:
 			return nil, nil
@@ -121,6 +121,14 @@ func modelTarget(x any, ok bool, last string, op state.Op) (any, error) {
 			return nil, state.ErrTypeMismatch
 		}
 		return append(array, v), nil
+	case state.OpJoin:
+		if !modelForm(op.Lattice, v) || ok && !modelForm(op.Lattice, x) {
+			return nil, state.ErrTypeMismatch
+		}
+		if !ok {
+			return v, nil
+		}
+		return modelJoin(op.Lattice, x, v), nil
 	case state.OpMerge:
 		object, isObject := x.(map[string]any)
 		members, valid := v.(map[string]any)

@@ -19,7 +19,7 @@ const (
 // integerOf returns the value of a literal that is a 64-bit integer by value,
 // such as 10, 10.0 and 1e1.
 func integerOf(literal string) (int64, intSize) {
-	if strings.IndexAny(literal, ".eE") < 0 {
+	if !strings.ContainsAny(literal, ".eE") {
 		n, err := strconv.ParseInt(literal, 10, 64)
 		if err != nil {
 			return 0, beyondInt64

@@ -17,30 +17,32 @@ const (
 	OpIncrement OpKind = "increment"
 	OpInsert    OpKind = "insert"
 	OpRemove    OpKind = "remove"
+	OpJoin      OpKind = "join"
 )
 
 func (k OpKind) known() bool {
 	switch k {
-	case OpSet, OpDelete, OpAppend, OpMerge, OpIncrement, OpInsert, OpRemove:
+	case OpSet, OpDelete, OpAppend, OpMerge, OpIncrement, OpInsert, OpRemove, OpJoin:
 		return true
 	}
 	return false
 }
 
 // Op is one step of a [Patch]. Its JSON form is an object with exactly the
-// members op, path and, for every kind but delete, value.
+// members op, path, for every kind but delete value, and for join lattice.
 //
 // A path leads through objects by key and through arrays by index. Anything else
 // on the way, null included, is [ErrTypeMismatch], and so is a token that is not
 // an index where it meets an array; an index without an element is
 // [ErrIndexOutOfRange]. What is missing on the way is made of empty objects by
-// set, append and merge, and is [ErrPathNotFound] to increment, insert and
+// set, append, merge and join, and is [ErrPathNotFound] to increment, insert and
 // remove. Delete never fails. No op may nest deeper than [MaxDepth]
 // ([ErrTooDeep]).
 type Op struct {
-	Kind  OpKind
-	Path  Pointer
-	Value Value
+	Kind    OpKind
+	Path    Pointer
+	Value   Value
+	Lattice Lattice // of a join, without meaning elsewhere
 }
 
 // Set stores v at the path, whatever was there. An array element must exist
@@ -83,8 +85,8 @@ func Remove(path Pointer, v Value) Op { return Op{Kind: OpRemove, Path: path, Va
 type Patch []Op
 
 // ParsePatch reads the JSON form of a patch: an array of ops. Errors match
-// [ErrSyntax], [ErrUnknownOp], [ErrPointer] or [ErrTypeMismatch] and name the
-// op.
+// [ErrSyntax], [ErrUnknownOp], [ErrUnknownLattice], [ErrPointer] or
+// [ErrTypeMismatch] and name the op.
 func ParsePatch(data []byte) (Patch, error) {
 	v, err := ParseValue(data)
 	if err != nil {
@@ -110,13 +112,18 @@ func opOf(v Value) (Op, error) {
 	if v.kind != KindObject {
 		return op, failf(ErrTypeMismatch, "op is %s, not an object", describe(v))
 	}
-	var hasKind, hasPath, hasValue bool
+	var hasKind, hasPath, hasLattice, hasValue bool
 	for key, member := range v.Members() {
 		switch key {
 		case "op":
 			op.Kind, hasKind = OpKind(member.Text()), member.kind == KindString
 		case "path":
 			op.Path, hasPath = Pointer(member.Text()), member.kind == KindString
+		case "lattice":
+			if member.kind != KindString {
+				return op, failf(ErrTypeMismatch, "lattice is %s, not a string", describe(member))
+			}
+			op.Lattice, hasLattice = Lattice(member.Text()), true
 		case "value":
 			op.Value, hasValue = member, true
 		default:
@@ -134,6 +141,12 @@ func opOf(v Value) (Op, error) {
 		return op, failf(ErrTypeMismatch, "delete takes no value")
 	case !hasValue && op.Kind != OpDelete:
 		return op, failf(ErrTypeMismatch, "%s has no value", op.Kind)
+	case hasLattice && op.Kind != OpJoin:
+		return op, failf(ErrTypeMismatch, "%s takes no lattice", op.Kind)
+	case !hasLattice && op.Kind == OpJoin:
+		return op, failf(ErrTypeMismatch, "join names no lattice")
+	case hasLattice && !op.Lattice.known():
+		return op, failf(ErrUnknownLattice, "%q", string(op.Lattice))
 	}
 	_, err := ParsePointer(string(op.Path))
 	return op, err
@@ -177,6 +190,10 @@ func (op Op) AppendJSON(dst []byte) []byte {
 	dst = String(string(op.Kind)).AppendJSON(dst)
 	dst = append(dst, `,"path":`...)
 	dst = String(string(op.Path)).AppendJSON(dst)
+	if op.Kind == OpJoin {
+		dst = append(dst, `,"lattice":`...)
+		dst = String(string(op.Lattice)).AppendJSON(dst)
+	}
 	if op.Kind != OpDelete {
 		dst = append(dst, `,"value":`...)
 		dst = op.Value.AppendJSON(dst)
@@ -219,11 +236,12 @@ func (p Patch) Touched() []Pointer {
 // given document is not changed. If an op fails, Apply returns the given document
 // and an [*OpError] that matches one of [ErrTypeMismatch], [ErrPathNotFound],
 // [ErrIndexOutOfRange], [ErrNotANumber], [ErrOverflow], [ErrTooDeep],
-// [ErrPointer] and [ErrUnknownOp].
+// [ErrPointer], [ErrUnknownOp] and [ErrUnknownLattice].
 //
 // Only the nodes on the way to a target are copied, each at most once in a patch,
 // so the cost grows with the patch and only with the logarithm of the document.
-// A remove also looks through its array.
+// A remove also looks through its array, and a join through the value it joins
+// into.
 func (p Patch) Apply(d Document) (Document, error) {
 	root, e := d.Root(), new(edit)
 	for i, op := range p {

@@ -1,14 +1,10 @@
 package state
 
-import (
-	"fmt"
-	"hash/maphash"
-	"slices"
-)
+import "fmt"
 
 // Reducer names a built-in way to fold a delta into the value of a key. Where
 // there is no value yet, the result is the delta. A delta or value of the wrong
-// type is [ErrTypeMismatch] or [ErrNotANumber].
+// type or form is [ErrTypeMismatch] or [ErrNotANumber].
 type Reducer string
 
 const (
@@ -31,6 +27,11 @@ const (
 	// ReduceUnion appends those elements of the delta, an array, that no element
 	// of the value is equal to.
 	ReduceUnion Reducer = "union"
+	// ReduceJoin joins the delta by the [Lattice] of the spec. It yields a join op,
+	// so joins of parallel calls do not conflict. Unlike ReduceMax, ReduceMin and
+	// ReduceUnion, whose sets do, lattices max, min and set are for writers side by
+	// side.
+	ReduceJoin Reducer = "join"
 )
 
 // ReduceFunc returns the new value of a key from the current one and a delta. Ok
@@ -41,7 +42,7 @@ type ReduceFunc func(current Value, ok bool, delta Value) (Value, error)
 
 func (r Reducer) known() bool {
 	switch r {
-	case ReduceReplace, ReduceAppend, ReduceMerge, ReduceSum, ReduceMax, ReduceMin, ReduceUnion:
+	case ReduceReplace, ReduceAppend, ReduceMerge, ReduceSum, ReduceMax, ReduceMin, ReduceUnion, ReduceJoin:
 		return true
 	}
 	return false
@@ -75,6 +76,8 @@ func (s Spec) fold(path Pointer, current Value, ok bool, delta Value) (Patch, er
 		return foldMerge(path, current, ok, delta)
 	case ReduceSum:
 		return foldSum(path, current, ok, delta)
+	case ReduceJoin:
+		return foldJoin(path, s.Lattice, current, ok, delta)
 	case ReduceMax:
 		next, err = extreme(current, ok, delta, 1)
 	case ReduceMin:
@@ -147,6 +150,16 @@ func foldSum(path Pointer, current Value, ok bool, delta Value) (Patch, error) {
 	return Patch{Increment(path, delta)}, nil
 }
 
+// foldJoin leaves what is wrong with the operands to the op.
+func foldJoin(path Pointer, l Lattice, current Value, ok bool, delta Value) (Patch, error) {
+	if ok && l.flaw(delta) == "" && l.flaw(current) == "" {
+		if _, changed := l.join(new(edit), current, delta); !changed {
+			return nil, nil
+		}
+	}
+	return Patch{Join(path, l, delta)}, nil
+}
+
 // extreme returns the number that is further in a direction, 1 or -1.
 func extreme(current Value, ok bool, delta Value, direction int) (Value, error) {
 	if err := want(KindNumber, ErrNotANumber, current, ok, delta); err != nil {
@@ -163,51 +176,15 @@ func union(current Value, ok bool, delta Value) (Value, error) {
 	if err := want(KindArray, ErrTypeMismatch, current, ok, delta); err != nil {
 		return Value{}, err
 	}
-	seen := elementSet{seed: maphash.MakeSeed(), values: make(map[uint64][]Value)}
+	seen := newElementSet(newHasher())
 	for item := range current.Elements() {
 		seen.add(item)
 	}
 	e, result := new(edit), Value{kind: KindArray, node: current.node}
 	for item := range delta.Elements() {
-		if seen.add(item) {
+		if _, added := seen.add(item); added {
 			result = result.adding(e, place{index: result.Len()}, item)
 		}
 	}
 	return result, nil
-}
-
-// elementSet holds values, each once.
-type elementSet struct {
-	seed   maphash.Seed
-	values map[uint64][]Value // by hash
-}
-
-// add reports whether the value was new.
-func (s elementSet) add(v Value) bool {
-	var h maphash.Hash
-	h.SetSeed(s.seed)
-	v.hash(&h)
-	sum := h.Sum64()
-	if slices.ContainsFunc(s.values[sum], v.Equal) {
-		return false
-	}
-	s.values[sum] = append(s.values[sum], v)
-	return true
-}
-
-// hash feeds h with something that is the same for equal values.
-func (v Value) hash(h *maphash.Hash) {
-	h.WriteByte(byte(v.kind))
-	text := v.text
-	if v.kind == KindNumber {
-		text = newDecimal(v.text).digits
-	}
-	h.WriteString(text)
-	v.node.each(func(leaf *node, i int) bool {
-		if leaf.keys != nil {
-			h.WriteString(leaf.keys[i])
-		}
-		leaf.items[i].hash(h)
-		return true
-	})
 }

@@ -34,12 +34,18 @@ type Spec struct {
 	Scope Scope `json:"scope"`
 	// Reducer folds a delta into the value. Empty means ReduceReplace.
 	Reducer Reducer `json:"reducer,omitempty"`
+	// Lattice is what ReduceJoin joins by; with another reducer there must be none.
+	// With a Lattice an empty Reducer means ReduceJoin.
+	Lattice Lattice `json:"lattice,omitempty"`
 	// Func is the reducer if none of the named ones will do. Reducer must then
 	// be empty.
 	Func ReduceFunc `json:"-"`
-	// Version counts the shapes the value has had; a migration compares it. It is
-	// not negative, and means nothing to this package.
+	// Version counts the shapes the value has had, from 0. [Specs.Migrate] brings a
+	// value of an earlier version to this one.
 	Version int `json:"version"`
+	// Migrations make a value of version n+1 of one of version n, which is their
+	// key. Those from versions that no document has any more may be missing.
+	Migrations map[int]MigrateFunc `json:"-"`
 }
 
 // withDefaults fills in what empty fields mean.
@@ -49,6 +55,9 @@ func (s Spec) withDefaults() Spec {
 	}
 	if s.Scope == "" {
 		s.Scope = ScopeThread
+	}
+	if s.Reducer == "" && s.Lattice != "" {
+		s.Reducer = ReduceJoin
 	}
 	if s.Reducer == "" && s.Func == nil {
 		s.Reducer = ReduceReplace
@@ -69,14 +78,32 @@ func (s Spec) check() error {
 		return failf(ErrSpec, "%s: has both a Reducer and a Func", s.Name)
 	case s.Func == nil && !s.Reducer.known():
 		return failf(ErrSpec, "%s: unknown reducer %q", s.Name, string(s.Reducer))
+	case (s.Lattice != "") != (s.Reducer == ReduceJoin):
+		return failf(ErrSpec, "%s: reducer %q with lattice %q: a lattice needs %s, and %[4]s a lattice", s.Name, string(s.Reducer), string(s.Lattice), ReduceJoin)
+	case s.Lattice != "" && !s.Lattice.known():
+		return failf(ErrSpec, "%s: unknown lattice %q", s.Name, string(s.Lattice))
 	case s.Version < 0:
 		return failf(ErrSpec, "%s: version %d is negative", s.Name, s.Version)
 	}
 	if _, err := ParsePointer(string(s.Path)); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrSpec, s.Name, err)
 	}
-	if At(CallsKey).Contains(s.Path) {
-		return failf(ErrSpec, "%s: path %q is under the reserved key %s", s.Name, string(s.Path), CallsKey)
+	for _, reserved := range [...]string{CallsKey, SpecsKey} {
+		if At(reserved).Contains(s.Path) {
+			return failf(ErrSpec, "%s: path %q is under the reserved key %s", s.Name, string(s.Path), reserved)
+		}
+	}
+	return s.checkMigrations()
+}
+
+func (s Spec) checkMigrations() error {
+	for from, step := range s.Migrations {
+		if from < 0 || from >= s.Version {
+			return failf(ErrSpec, "%s: migration from version %d, but the version is %d", s.Name, from, s.Version)
+		}
+		if step == nil {
+			return failf(ErrSpec, "%s: migration from version %d is nil", s.Name, from)
+		}
 	}
 	return nil
 }

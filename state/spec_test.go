@@ -20,6 +20,7 @@ func specs(t testing.TB, list ...state.Spec) *state.Specs {
 func TestNewSpecs(t *testing.T) {
 	t.Parallel()
 	keep := func(current state.Value, ok bool, delta state.Value) (state.Value, error) { return delta, nil }
+	same := func(v state.Value) (state.Value, error) { return v, nil }
 	tests := []struct {
 		name  string
 		specs []state.Spec
@@ -47,6 +48,17 @@ func TestNewSpecs(t *testing.T) {
 		{"unknown scope", []state.Spec{{Name: "a", Scope: "forever"}}, false},
 		{"unknown reducer", []state.Spec{{Name: "a", Reducer: "product"}}, false},
 		{"two reducers", []state.Spec{{Name: "a", Reducer: state.ReduceSum, Func: keep}}, false},
+		{"lattice", []state.Spec{{Name: "a", Lattice: state.LatticeORSet}}, true},
+		{"lattice with its reducer", []state.Spec{{Name: "a", Lattice: state.LatticeMax, Reducer: state.ReduceJoin}}, true},
+		{"lattice with another reducer", []state.Spec{{Name: "a", Lattice: state.LatticeMax, Reducer: state.ReduceMax}}, false},
+		{"lattice with a func", []state.Spec{{Name: "a", Lattice: state.LatticeMax, Func: keep}}, false},
+		{"join without a lattice", []state.Spec{{Name: "a", Reducer: state.ReduceJoin}}, false},
+		{"unknown lattice", []state.Spec{{Name: "a", Lattice: "gset"}}, false},
+		{"migrations", []state.Spec{{Name: "a", Version: 2, Migrations: map[int]state.MigrateFunc{1: same}}}, true},
+		{"migration to a later version", []state.Spec{{Name: "a", Version: 1, Migrations: map[int]state.MigrateFunc{1: same}}}, false},
+		{"migration from a negative version", []state.Spec{{Name: "a", Version: 1, Migrations: map[int]state.MigrateFunc{-1: same}}}, false},
+		{"nil migration", []state.Spec{{Name: "a", Version: 1, Migrations: map[int]state.MigrateFunc{0: nil}}}, false},
+		{"the other reserved key", []state.Spec{{Name: "a", Path: "/__specs/a"}}, false},
 		{"negative version", []state.Spec{{Name: "a", Version: -1}}, false},
 	}
 	for _, tt := range tests {
@@ -109,11 +121,21 @@ func TestReduce(t *testing.T) {
 		{state.ReduceUnion, `{"k":[1,2]}`, `[2,1]`, ``},
 		{state.ReduceUnion, `{"k":{}}`, `[2,1]`, state.ErrTypeMismatch},
 		{state.ReduceUnion, `{"k":[]}`, `{}`, state.ErrTypeMismatch},
+		{state.ReduceJoin, `{}`, `{"a":1}`, `[{"op":"join","path":"/k","lattice":"counter","value":{"a":1}}]`},
+		{state.ReduceJoin, `{}`, `{}`, `[{"op":"join","path":"/k","lattice":"counter","value":{}}]`},
+		{state.ReduceJoin, `{"k":{"a":1,"b":1}}`, `{"a":2,"b":0}`, `[{"op":"join","path":"/k","lattice":"counter","value":{"a":2,"b":0}}]`},
+		{state.ReduceJoin, `{"k":{"a":1}}`, `{"a":1}`, ``},
+		{state.ReduceJoin, `{"k":{"a":1}}`, `{"a":-1}`, state.ErrTypeMismatch},
+		{state.ReduceJoin, `{"k":1}`, `{"a":1}`, state.ErrTypeMismatch},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.reducer)+" "+tt.doc+" "+tt.delta, func(t *testing.T) {
 			t.Parallel()
-			s := specs(t, state.Spec{Name: "k", Reducer: tt.reducer})
+			spec := state.Spec{Name: "k", Reducer: tt.reducer}
+			if tt.reducer == state.ReduceJoin {
+				spec.Lattice = state.LatticeCounter
+			}
+			s := specs(t, spec)
 			doc := parse(t, tt.doc)
 			p, err := s.Reduce(doc, "k", "", value(t, tt.delta))
 			if class, ok := tt.want.(error); ok {
@@ -259,6 +281,7 @@ func TestReducersOfParallelCalls(t *testing.T) {
 		state.Spec{Name: "sum", Reducer: state.ReduceSum},
 		state.Spec{Name: "own", Scope: state.ScopeToolCall},
 		state.Spec{Name: "max", Reducer: state.ReduceMax},
+		state.Spec{Name: "top", Lattice: state.LatticeMax},
 	)
 	doc := parse(t, `{"sum":1}`)
 	reduce := func(call, name, delta string) state.Patch {
@@ -281,6 +304,7 @@ func TestReducersOfParallelCalls(t *testing.T) {
 		{"sum", `1`, `2`, false},
 		{"own", `1`, `2`, false},
 		{"max", `1`, `2`, true},
+		{"top", `1`, `2`, false},
 	} {
 		c, ok := state.Conflicts(reduce("1", tt.name, tt.a), reduce("2", tt.name, tt.b))
 		if ok != tt.conflict {

@@ -179,6 +179,15 @@ func (v Value) adding(e *edit, p place, item Value) Value {
 	return v
 }
 
+// putting returns the object with a member set. The item must not be the member
+// that is there, changed in place.
+func (v Value) putting(e *edit, key string, item Value) Value {
+	if old, ok := v.node.find(key); ok {
+		return v.with(e, place{key: key}, item, old.size())
+	}
+	return v.adding(e, place{key: key}, item)
+}
+
 // without returns the container without what is at p.
 func (v Value) without(e *edit, p place) Value {
 	n := v.node.remove(e, p)

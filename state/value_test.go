@@ -13,7 +13,7 @@ import (
 )
 
 // value parses JSON that is known to be valid.
-func value(t testing.TB, text string) state.Value {
+func value(t tb, text string) state.Value {
 	t.Helper()
 	v, err := state.ParseValue([]byte(text))
 	if err != nil {
