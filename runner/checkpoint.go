@@ -40,6 +40,7 @@ func (x *run) checkpoint(ctx context.Context, c checkpoint) error {
 
 // record is checkpoint with the events held back.
 func (x *run) record(ctx context.Context, c checkpoint) error {
+	x.markStop()
 	if err := x.settle(ctx, c); err != nil {
 		return &StateError{ThreadID: x.thread, RunID: x.id, Reason: c.reason, Err: err}
 	}

@@ -114,7 +114,11 @@ func (l *ledger) status(callID string) selvage.CallStatus {
 func (l *ledger) remember(messages []selvage.Message) {
 	l.window = append(l.window, messages...)
 	if len(l.window) > 2*l.keep {
-		l.window = slices.Clone(l.window[len(l.window)-l.keep:])
+		from := cut(l.window, l.keep)
+		if open := openCall(l.window); open >= 0 {
+			from = min(from, open)
+		}
+		l.window = slices.Clone(l.window[from:])
 	}
 }
 

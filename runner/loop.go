@@ -50,14 +50,16 @@ func (x *run) start(ctx context.Context) (*selvage.Outcome, error) {
 // result, or finds that the run had said its last word.
 func (x *run) catchUp(ctx context.Context) (*selvage.Outcome, error) {
 	messages := x.messages()
-	said := x.lastAnswer(messages)
+	said := lastAnswer(messages, x.id, x.answers)
 	var todo []task
 	if said >= 0 {
-		x.reply = &messages[said]
-		if len(x.reply.ToolCalls) == 0 {
+		x.reply, x.stop = &messages[said], x.stopAsked(messages[said:])
+		switch {
+		case len(x.reply.ToolCalls) > 0:
+			todo = x.plan(unanswered(messages[said:], x.id), x.offeredWith(x.reply))
+		case x.stop == nil:
 			return completed(model.FinishStop), nil
 		}
-		todo = x.plan(unanswered(messages[said:], x.id), x.tools)
 	}
 	x.closeOrphans(todo)
 	if !x.pending.empty() {
@@ -71,11 +73,11 @@ func (x *run) catchUp(ctx context.Context) (*selvage.Outcome, error) {
 	return x.stopped(), nil
 }
 
-// lastAnswer returns the index of the last answer of the model in this run, or
-// -1. What came in with the input is before it.
-func (x *run) lastAnswer(messages []selvage.Message) int {
-	for i := len(messages) - 1; i >= 0 && x.answers > 0; i-- {
-		if m := &messages[i]; m.RunID == x.id && m.Role == selvage.RoleAssistant && m.Step == x.answers {
+// lastAnswer returns the index of the last of the answers that the model has
+// given in a run, or -1. What came in with the input is before it.
+func lastAnswer(messages []selvage.Message, run selvage.RunID, answers int) int {
+	for i := len(messages) - 1; i >= 0 && answers > 0; i-- {
+		if m := &messages[i]; m.RunID == run && m.Role == selvage.RoleAssistant && m.Step == answers && !m.Internal() {
 			return i
 		}
 	}
@@ -144,6 +146,7 @@ func (x *run) accept(ctx context.Context, response *model.Response, offer []selv
 	x.answers++
 	reply := response.Message
 	reply.Step = x.step
+	x.markOffer(&reply, offer)
 	x.reply = &reply
 	x.say(reply)
 	for _, moment := range []selvage.Moment{selvage.MomentAfterInference, selvage.MomentStepEnd} {

@@ -81,6 +81,9 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 		return nil, err
 	}
 	x.load(&head)
+	if err := x.reach(ctx, head.OpenRun); err != nil {
+		return nil, fmt.Errorf("read beyond the window: %w", err)
+	}
 	return &head, nil
 }
 

@@ -280,8 +280,12 @@ func TestAbandonedCallBeyondTheWindow(t *testing.T) {
 	}
 	opts.Store, opts.Window = store, 2
 	mustRun(t, newRunner(t, opts), "t", "hi")
-	if head := load(t, store, "t"); len(head.OpenCalls) != 0 || ran.Load() != 1 {
+	head := load(t, store, "t")
+	if len(head.OpenCalls) != 0 || ran.Load() != 1 {
 		t.Errorf("open calls %v, the tool ran %d times", head.OpenCalls, ran.Load())
+	}
+	if text := transcript(head.Messages); strings.Count(text, "outcome is unknown") != 1 {
+		t.Errorf("nobody is told what became of the call:\n%s", text)
 	}
 
 	store, ran = newSpy(), &atomic.Int32{}
@@ -294,9 +298,14 @@ func TestAbandonedCallBeyondTheWindow(t *testing.T) {
 	if recovered, err := newRunner(t, opts).Recover(t.Context()); err != nil || len(recovered) != 1 || recovered[0].Err != nil {
 		t.Errorf("recovered %v, %v", recovered, err)
 	}
-	if head := load(t, store, "t"); len(head.OpenCalls) != 0 || head.OpenRun != nil || ran.Load() != 1 {
+	head = load(t, store, "t")
+	if len(head.OpenCalls) != 0 || head.OpenRun != nil || ran.Load() != 1 {
 		t.Errorf("after recovery: open calls %v, run %v, the tool ran %d times", head.OpenCalls, head.OpenRun, ran.Load())
 	}
+	if text := transcript(head.Messages); strings.Count(text, "outcome is unknown") != 1 {
+		t.Errorf("after recovery nobody is told what became of the call:\n%s", text)
+	}
+	checkComplete(t, store, "t")
 }
 
 // Calls that came in with the input are history, not orders.

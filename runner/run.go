@@ -20,15 +20,16 @@ type run struct {
 	spec   selvage.RunSpec
 	tools  []selvage.ToolSpec // those of the spec
 
-	begun   time.Time
-	step    int // the turn under way
-	answers int // of the model, recorded or to be
-	usage   selvage.Usage
-	cost    selvage.Money
-	reply   *selvage.Message // the model's last answer
-	stop    *selvage.Stop    // what a hook wants the run to end with
-	resumed bool             // another process began it
-	touched map[string]bool  // calls whose tool was begun here
+	begun      time.Time
+	step       int // the turn under way
+	answers    int // of the model, recorded or to be
+	usage      selvage.Usage
+	cost       selvage.Money
+	reply      *selvage.Message // the model's last answer
+	stop       *selvage.Stop    // what a hook wants the run to end with
+	stopMarked bool             // it is in what is recorded or to be
+	resumed    bool             // another process began it
+	touched    map[string]bool  // calls whose tool was begun here
 }
 
 // outlet is where the events of a run go.

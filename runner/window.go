@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/selvagehq/selvage"
@@ -13,12 +13,10 @@ import (
 const interrupted = "[interrupted]"
 
 // window returns what the model is to see of a conversation: its last keep
-// messages, in which every call is directly followed by its result and every
-// result follows its call.
+// messages and the calls that they are results of, in which every call is
+// directly followed by its result and every result follows its call.
 func window(messages []selvage.Message, keep int) []selvage.Message {
-	if len(messages) > keep {
-		messages = messages[len(messages)-keep:]
-	}
+	messages = messages[cut(messages, keep):]
 	results := make(map[string]*selvage.Message)
 	for i := range messages {
 		if m := &messages[i]; m.Role == selvage.RoleTool {
@@ -29,7 +27,7 @@ func window(messages []selvage.Message, keep int) []selvage.Message {
 	for i := range messages {
 		m := &messages[i]
 		if m.Role == selvage.RoleTool {
-			continue // where its call is, or nowhere if that was cut off
+			continue // where its call is, or nowhere if it has none
 		}
 		view = append(view, *m)
 		for _, c := range m.ToolCalls {
@@ -41,6 +39,71 @@ func window(messages []selvage.Message, keep int) []selvage.Message {
 		}
 	}
 	return view
+}
+
+// cut returns the index from which messages are kept if the last keep of them
+// are, so that none of these is separated from its call. Not only results are
+// kept, if there is anything else.
+func cut(messages []selvage.Message, keep int) int {
+	from := max(0, len(messages)-keep)
+	for id := range torn(messages[from:]) {
+		if i := callOf(messages[:from], id); i >= 0 {
+			from = i
+		}
+	}
+	for from > 0 && !slices.ContainsFunc(messages[from:], func(m selvage.Message) bool { return m.Role != selvage.RoleTool }) {
+		from--
+	}
+	return from
+}
+
+// torn returns the ids of the calls that are answered among messages, but not
+// made there.
+func torn(messages []selvage.Message) map[string]bool {
+	made := make(map[string]bool)
+	var results map[string]bool
+	for i := range messages {
+		for _, c := range messages[i].ToolCalls {
+			made[c.ID] = true
+		}
+		if m := &messages[i]; m.Role == selvage.RoleTool && !made[m.ToolCallID] {
+			if results == nil {
+				results = make(map[string]bool)
+			}
+			results[m.ToolCallID] = true
+		}
+	}
+	maps.DeleteFunc(results, func(id string, _ bool) bool { return made[id] })
+	return results
+}
+
+// openCall returns the index of the last message that makes a call, if one of
+// its calls has no result, or -1.
+func openCall(messages []selvage.Message) int {
+	answered := make(map[string]bool)
+	for i := range slices.Backward(messages) {
+		m := &messages[i]
+		if m.Role == selvage.RoleTool {
+			answered[m.ToolCallID] = true
+		}
+		if len(m.ToolCalls) > 0 {
+			if slices.ContainsFunc(m.ToolCalls, func(c selvage.ToolCall) bool { return !answered[c.ID] }) {
+				return i
+			}
+			return -1
+		}
+	}
+	return -1
+}
+
+// callOf returns the index of the last message that makes a call, or -1.
+func callOf(messages []selvage.Message, id string) int {
+	for i := range slices.Backward(messages) {
+		if slices.ContainsFunc(messages[i].ToolCalls, func(c selvage.ToolCall) bool { return c.ID == id }) {
+			return i
+		}
+	}
+	return -1
 }
 
 // messages returns the end of the conversation, recorded or to be, of which
@@ -75,15 +138,11 @@ func unanswered(messages []selvage.Message, run selvage.RunID) []selvage.ToolCal
 	return calls
 }
 
-// MetadataFailed is the key in the metadata of a tool message whose call
-// failed. Its value is true.
-const MetadataFailed = "failed"
-
 // resultMessage is the message that answers a call.
 func resultMessage(callID string, result selvage.ToolResult) selvage.Message {
 	m := selvage.Message{Role: selvage.RoleTool, ToolCallID: callID, Content: result.Content}
 	if result.Failed {
-		m.Metadata = map[string]json.RawMessage{MetadataFailed: json.RawMessage("true")}
+		mark(&m, MetadataFailed, true)
 	}
 	return m
 }

@@ -46,15 +46,18 @@ func TestWindow(t *testing.T) {
 		{"u1 a u2 a u3", 3, "u2 a u3"},
 		{"u1 aX tX a", 4, "u1 aX tX a"},
 		{"u1 aX tX a", 3, "aX tX a"},
-		{"u1 aX tX a", 2, "a"},                                          // the cut took the call, so its result goes too
-		{"u1 aXY tX tY a", 3, "a"},                                      // both results
+		{"u1 aX tX a", 2, "aX tX a"},                                    // the cut steps back to the call of a result
+		{"u1 aXY tX tY a", 2, "aXY tX tY a"},                            // also for one of two
+		{"u1 aX aY u2 tX tY", 1, "aY tY u2"},                            // and no further
+		{"u1 aXYZ tX tY tZ", 2, "aXYZ tX tY tZ"},                        // never to nothing
+		{"u1 tX", 1, "u1"},                                              // not even for a result of nothing
 		{"aXY tY tX a", 9, "aXY tX tY a"},                               // results in the order of their calls
 		{"aX u2 tX a", 9, "aX tX u2 a"},                                 // what came between comes after
 		{"aX u2", 9, "aX [interrupted] u2"},                             // a result that is not there
 		{"aXY tX u2", 9, "aXY tX [interrupted] u2"},                     // and one of two
 		{"tX u1", 9, "u1"},                                              // a result of nothing
 		{"s u1 aX", 9, "s u1 aX [interrupted]"},                         // at the end
-		{"u1 aX tX aY tY a u2", 5, "aY tY a u2"},                        // cut between a call and its result
+		{"u1 aX tX aY tY a u2", 5, "aX tX aY tY a u2"},                  // cut between a call and its result
 		{strings.Repeat("u a ", 300), 200, strings.Repeat("u a ", 100)}, // the default
 	}
 	for _, tt := range tests {

@@ -1,0 +1,58 @@
+package runner
+
+import (
+	"context"
+	"slices"
+
+	"github.com/selvagehq/selvage"
+)
+
+// reach reads back beyond the loaded window what may not be cut off from it:
+// the calls whose results are in it, unless they are very far away, and all of
+// an open run from its last answer on.
+func (x *run) reach(ctx context.Context, open *selvage.Run) error {
+	if lost := torn(x.window); len(lost) > 0 {
+		err := x.readBack(ctx, "", selvage.MaxSetMessages, func(older []selvage.Message) bool {
+			for id := range lost {
+				if callOf(older, id) >= 0 {
+					delete(lost, id)
+				}
+			}
+			return len(lost) == 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if open == nil || open.Steps == 0 || lastAnswer(x.window, open.ID, open.Steps) >= 0 {
+		return nil
+	}
+	return x.readBack(ctx, open.ID, 0, func(older []selvage.Message) bool {
+		return lastAnswer(older, open.ID, open.Steps) >= 0
+	})
+}
+
+// readBack puts messages from before the window in front of it, those of one
+// run only if it is named. It goes on until it has atMost of them, if that is
+// not 0, or the page read last is enough.
+func (x *run) readBack(ctx context.Context, run selvage.RunID, atMost int, enough func([]selvage.Message) bool) error {
+	limit := selvage.MaxPage
+	query := selvage.MessageQuery{At: x.version, RunID: run, Order: selvage.Descending, Visibility: selvage.ShowAll, Limit: &limit}
+	if len(x.window) > 0 {
+		query.Before = x.window[0].Seq
+	}
+	var older []selvage.Message
+	for {
+		page, err := x.store.Messages(ctx, x.thread, query)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(page.Items)
+		older = append(page.Items, older...)
+		if enough(page.Items) || page.Next == "" || atMost > 0 && len(older) >= atMost {
+			x.window = append(older, x.window...)
+			return nil
+		}
+		query.Cursor = page.Next
+	}
+}
