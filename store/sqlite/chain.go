@@ -17,20 +17,29 @@ const (
 	// The next mark at or after a version, and the next one after a seq. Every
 	// change before the latter begins at or before the seq.
 	markOfVersion = `SELECT version, pos FROM marks WHERE thread = ? AND version >= ? ORDER BY version LIMIT 1`
-	markOfSeq     = `SELECT version, pos FROM marks WHERE thread = ? AND first_seq > ? ORDER BY first_seq, version LIMIT 1`
+	markOfSeq     = `SELECT pos FROM marks WHERE thread = ? AND first_seq > ? ORDER BY first_seq, version LIMIT 1`
 
 	// The changes from a position back to a version, newest first. Only links
-	// are carried along the way; the rows are read as they are asked for.
+	// are carried along the way; the rows are read as they are asked for. A
+	// link that leads anywhere but one version down leads nowhere, so that a
+	// damaged one cannot send a walk in circles.
 	walkBack = `WITH RECURSIVE chain (pos, prev, version) AS (
 			SELECT pos, prev, version FROM changes WHERE pos = ?1
 			UNION ALL
-			SELECT c.pos, c.prev, c.version FROM chain JOIN changes c ON c.pos = chain.prev WHERE chain.version > ?2
+			SELECT c.pos, c.prev, c.version FROM chain JOIN changes c ON c.pos = chain.prev
+			WHERE chain.version > ?2 AND c.version = chain.version - 1
 		)
 		SELECT ` + changeColumns + ` FROM chain CROSS JOIN changes c ON c.pos = chain.pos WHERE chain.version <= ?3`
 
-	// The same without changes that added no message, save the last of all,
-	// which shows that the walk came to its end.
-	walkMessages = walkBack + ` AND (c.added > 0 OR c.version = ?2 OR c.prev = 0)`
+	// The change at a position and those before it that added messages, newest
+	// first.
+	walkMessages = `WITH RECURSIVE chain (pos, prev, version) AS (
+			SELECT pos, message_prev, version FROM changes WHERE pos = ?1
+			UNION ALL
+			SELECT c.pos, c.message_prev, c.version FROM chain JOIN changes c ON c.pos = chain.prev
+			WHERE c.version < chain.version
+		)
+		SELECT ` + changeColumns + ` FROM chain CROSS JOIN changes c ON c.pos = chain.pos`
 
 	// The links of the changes of the state from a position back to a version
 	// or to the last replacement, newest first.
@@ -38,7 +47,7 @@ const (
 			SELECT pos, state_prev, version, effect FROM changes WHERE pos = ?1
 			UNION ALL
 			SELECT c.pos, c.state_prev, c.version, c.effect FROM chain JOIN changes c ON c.pos = chain.prev
-			WHERE chain.effect <> 2 AND chain.version > ?2
+			WHERE chain.effect <> 2 AND chain.version > ?2 AND c.version < chain.version
 		)
 		SELECT pos, prev, version, effect FROM chain`
 
@@ -51,8 +60,8 @@ type span struct {
 }
 
 // walk reads changes from hi back to lo and proves their content. Visit says
-// whether to go on. With messages it leaves out changes that added none.
-func (h *head) walk(ctx context.Context, c *conn, s span, messages bool, visit func(*change) (bool, error)) error {
+// whether to go on.
+func (h *head) walk(ctx context.Context, c *conn, s span, visit func(*change) (bool, error)) error {
 	s.lo = max(s.lo, 1)
 	s.hi = min(s.hi, h.Thread.Version)
 	if s.lo > s.hi {
@@ -62,39 +71,24 @@ func (h *head) walk(ctx context.Context, c *conn, s span, messages bool, visit f
 	if err != nil {
 		return err
 	}
-	return h.walkFrom(ctx, c, start, s, messages, visit)
-}
-
-// walkFrom is walk from a position at or after hi.
-func (h *head) walkFrom(ctx context.Context, c *conn, start int64, s span, messages bool, visit func(*change) (bool, error)) error {
-	query := walkBack
-	if messages {
-		query = walkMessages
-	}
-	r, err := c.query(query, start, int64(s.lo), int64(s.hi))
+	r, err := c.query(walkBack, start, int64(s.lo), int64(s.hi))
 	if err != nil {
 		return err
 	}
-	err = h.visit(ctx, r, s.lo, messages, visit)
+	err = h.visit(ctx, r, s.lo, visit)
 	return errors.Join(err, r.close())
 }
 
 // visit goes through the rows of a walk, and makes sure that none is missing.
-func (h *head) visit(ctx context.Context, r *rows, lo selvage.Version, messages bool, visit func(*change) (bool, error)) error {
+func (h *head) visit(ctx context.Context, r *rows, lo selvage.Version, visit func(*change) (bool, error)) error {
 	var after *change
 	for r.next() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		ch, err := scanChange(r, h)
+		ch, err := h.prove(ctx, r)
 		if err != nil {
 			return err
 		}
-		if after != nil && (ch.LastSeq()+1 != after.FirstSeq || !messages && ch.Version+1 != after.Version) {
+		if after != nil && (ch.LastSeq()+1 != after.FirstSeq || ch.Version+1 != after.Version) {
 			return corrupt(h.Thread.ID, ch.Version, "it does not lead to version %d, which comes after it", after.Version)
-		}
-		if err := ch.VerifyContent(); err != nil {
-			return err
 		}
 		after = ch
 		if more, err := visit(ch); err != nil || !more {
@@ -112,6 +106,18 @@ func (h *head) visit(ctx context.Context, r *rows, lo selvage.Version, messages 
 	return nil
 }
 
+// prove reads the change of a row and proves its content.
+func (h *head) prove(ctx context.Context, r *rows) (*change, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ch, err := scanChange(r, h)
+	if err != nil {
+		return nil, err
+	}
+	return ch, ch.VerifyContent()
+}
+
 // locate returns a position at version v or at most markEvery-1 versions after.
 func (h *head) locate(c *conn, v selvage.Version) (int64, error) {
 	if v > h.Thread.Version-markEvery {
@@ -122,12 +128,12 @@ func (h *head) locate(c *conn, v selvage.Version) (int64, error) {
 	return pos, err
 }
 
-// locateSeq returns the position and version of a change at or after the one
-// that added the message of a seq, at most markEvery versions after it.
-func (h *head) locateSeq(c *conn, seq int64) (pos int64, v selvage.Version, err error) {
-	pos, v = h.pos, h.Thread.Version
-	_, err = c.one(func(r *rows) { v, pos = selvage.Version(r.int(0)), r.int(1) }, markOfSeq, h.key, seq)
-	return pos, v, err
+// locateSeq returns the position of a change at or after the one that added
+// the message of a seq. At most markEvery changes with messages lie between.
+func (h *head) locateSeq(c *conn, seq int64) (pos int64, err error) {
+	pos = h.pos
+	_, err = c.one(func(r *rows) { pos = r.int(0) }, markOfSeq, h.key, seq)
+	return pos, err
 }
 
 // prevOf returns the hash of the change before ch.

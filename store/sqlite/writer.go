@@ -306,6 +306,11 @@ func (w *writer) end() error {
 		// Whether the bytes that were written will be found is open. What the
 		// connection believes is no guide: the next one reads the file.
 		w.drop(err)
+		if sqliteCode(err) == codeFull {
+			// The frame that would have committed is the last to be written,
+			// and there was no room for it.
+			return w.store.fault(err)
+		}
 		return w.store.unknown(err)
 	}
 	return nil
