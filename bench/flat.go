@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -38,7 +39,12 @@ func flatTurns(ctx context.Context, cfg config) ([]gate, error) {
 				if err := young.grow(ctx, shortThread); err != nil {
 					return err
 				}
-				for _, w := range []*writer{young, old} {
+				pair := []*writer{young, old}
+				if n%2 == 1 {
+					// Now and then a page is full: not always with the same one.
+					slices.Reverse(pair)
+				}
+				for _, w := range pair {
 					side := "short"
 					if w == old {
 						side = "long"
