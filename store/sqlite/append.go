@@ -134,11 +134,14 @@ func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) 
 	next.Head, next.pos, next.seen = p.Next, pos, t.w.seen
 	if !e.Exists() {
 		// A recreated thread begins with nothing but its tombstone.
-		next.born, next.statePos, next.stateVersion = pos, 0, 0
+		next.born, next.statePos, next.stateVersion, next.messagePos = pos, 0, 0, 0
 		next.doc, next.docKnown, next.tail = state.Document{}, true, tail{}
 		n.says = true
 	}
-	ch := change{Change: p.Change, pos: pos, prev: e.pos, statePrev: next.statePos, effect: n.effect}
+	ch := change{Change: p.Change, pos: pos, prev: e.pos, statePrev: next.statePos, messagePrev: next.messagePos, effect: n.effect}
+	if ch.Added > 0 {
+		next.messagePos = pos
+	}
 	if n.effect != effectNone {
 		next.doc, next.docKnown, next.tail = *p.State, true, next.tail.add(len(ch.Rest))
 		next.statePos, next.stateVersion = pos, ch.Version
@@ -204,7 +207,7 @@ func (t *txn) insertHead(h *entry) error {
 // updateHead moves the head on, if it is still where the judgement saw it.
 func (t *txn) updateHead(from, to *entry, p *commit.Plan, says bool) (err error) {
 	args := append(make([]driver.Value, 0, 24), int64(to.Thread.Version), to.pos, to.NextSeq, to.Hash[:], to.Thread.UpdatedAt.UnixMilli(),
-		to.statePos, int64(to.stateVersion))
+		to.statePos, int64(to.stateVersion), to.messagePos)
 	query := updateHead
 	switch {
 	case says:

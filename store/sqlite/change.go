@@ -18,6 +18,7 @@ type change struct {
 	pos            int64
 	prev           int64 // position of the change before it; 0: none is left
 	statePrev      int64 // position of the change of the state before it
+	messagePrev    int64 // position of the change before it that added messages
 	effect         int64
 	hasPrev        bool
 }
@@ -30,12 +31,12 @@ const (
 )
 
 const (
-	insertChange = `INSERT INTO changes (pos, thread, version, prev, state_prev, effect, first_seq, added, at, reason,
+	insertChange = `INSERT INTO changes (pos, thread, version, prev, state_prev, message_prev, effect, first_seq, added, at, reason,
 		id, run, parent_run, dropped, salt, content, hash, prev_hash, sizes, rest, messages)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	changeColumns = `c.pos, c.version, c.prev, c.state_prev, c.effect, c.first_seq, c.added, c.at, c.reason,
-		c.id, c.run, c.parent_run, c.dropped, c.salt, c.content, c.hash, c.prev_hash, c.codec, c.sizes, c.rest, c.messages, c.thread`
+		c.id, c.run, c.parent_run, c.dropped, c.salt, c.content, c.hash, c.prev_hash, c.codec, c.sizes, c.rest, c.messages, c.thread, c.message_prev`
 
 	selectChange = `SELECT ` + changeColumns + ` FROM changes c WHERE c.pos = ?`
 )
@@ -62,7 +63,7 @@ func (t *txn) insertChange(ch *change, thread int64) error {
 		prevHash = ch.Prev[:]
 	}
 	sizes, messages := packMessages(ch.Messages)
-	_, err = t.exec(insertChange, ch.pos, thread, int64(ch.Version), ch.prev, ch.statePrev, ch.effect, ch.FirstSeq,
+	_, err = t.exec(insertChange, ch.pos, thread, int64(ch.Version), ch.prev, ch.statePrev, ch.messagePrev, ch.effect, ch.FirstSeq,
 		int64(ch.Added), ch.At.UnixMilli(), int64(reason), packID(ch.ID), packID(string(ch.RunID)), packID(string(ch.ParentRunID)),
 		dropped, ch.Salt, ch.Content[:], ch.Hash[:], prevHash, sizes, packRest(ch.Rest), messages)
 	return err
@@ -71,7 +72,7 @@ func (t *txn) insertChange(ch *change, thread int64) error {
 // scanChange reads the columns changeColumns of a thread's row.
 func scanChange(r *rows, h *head) (*change, error) {
 	id := h.Thread.ID
-	ch := &change{pos: r.int(0), prev: r.int(2), statePrev: r.int(3), effect: r.int(4)}
+	ch := &change{pos: r.int(0), prev: r.int(2), statePrev: r.int(3), effect: r.int(4), messagePrev: r.int(22)}
 	ch.ThreadID, ch.Version = id, selvage.Version(r.int(1))
 	if r.int(21) != h.key {
 		return nil, corrupt(id, ch.Version, "its row belongs to another thread")
@@ -93,8 +94,8 @@ func scanChange(r *rows, h *head) (*change, error) {
 		copy(ch.Prev[:], r.blob(16))
 	}
 	if codec := r.int(17); codec != 0 {
-		return nil, fmt.Errorf("thread %q version %d is stored with codec %d, which this program does not know: %w",
-			id, ch.Version, codec, selvage.ErrUnsupported)
+		// A program that knew more codecs would have raised the schema version.
+		return nil, corrupt(id, ch.Version, "its body is stored in a way (%d) that does not exist", codec)
 	}
 	if ch.Rest = json.RawMessage("{}"); !r.null(19) {
 		ch.Rest = r.blob(19)

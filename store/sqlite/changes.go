@@ -119,7 +119,7 @@ func (s *Store) changeSpan(c *conn, h *head, q selvage.ChangeQuery, shape change
 // one before it.
 func (h *head) read(ctx context.Context, c *conn, s span) ([]*change, error) {
 	var found []*change
-	err := h.walk(ctx, c, s, false, func(ch *change) (bool, error) {
+	err := h.walk(ctx, c, s, func(ch *change) (bool, error) {
 		found = append(found, ch)
 		return true, nil
 	})

@@ -48,29 +48,34 @@ func TestDamageShows(t *testing.T) {
 		return fmt.Sprintf(`UPDATE changes SET %[1]s = CAST(substr(%[1]s, 1, %[2]d) || char(unicode(substr(%[1]s, %[2]d + 1, 1)) + 1) ||
 			substr(%[1]s, %[2]d + 2) AS BLOB) WHERE version = 3`, "CAST("+column+" AS TEXT)", at)
 	}
+	messages := []string{"load", "messages", "messages, newest first"}
 	damages := map[string]struct {
 		sql   string
 		shows []string // the reads that must notice
 	}{
-		"a message":              {strings.Replace(flip("messages", 40), "SET CAST(messages AS TEXT)", "SET messages", 1), []string{"load", "messages", "messages, newest first", "changes", "state"}},
-		"the rest":               {strings.Replace(flip("rest", 50), "SET CAST(rest AS TEXT)", "SET rest", 1), []string{"load", "messages", "messages, newest first", "changes", "state"}},
-		"the salt":               {`UPDATE changes SET salt = zeroblob(16) WHERE version = 3`, []string{"load", "messages", "messages, newest first", "changes", "state"}},
-		"a short salt":           {`UPDATE changes SET salt = zeroblob(15) WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the digest":             {`UPDATE changes SET content = zeroblob(32) WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the hash":               {`UPDATE changes SET hash = zeroblob(32) WHERE version = 3`, []string{"changes"}},
-		"the time":               {`UPDATE changes SET at = at + 1 WHERE version = 3`, []string{"changes"}},
-		"the reason":             {`UPDATE changes SET reason = 5 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"no reason":              {`UPDATE changes SET reason = 99 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the id":                 {`UPDATE changes SET id = 'other' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the sizes":              {`UPDATE changes SET sizes = x'01' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"no array":               {`UPDATE changes SET messages = x'20' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the dropped":            {`UPDATE changes SET dropped = 'x' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the thread":             {`UPDATE changes SET thread = 99 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the seq":                {`UPDATE changes SET first_seq = first_seq + 1 WHERE version = 3`, []string{"load", "changes"}},
-		"a link to itself":       {`UPDATE changes SET prev = pos WHERE version = 3`, []string{"load", "messages", "messages, newest first", "changes"}},
-		"a link up":              {`UPDATE changes SET prev = pos + 1 WHERE version = 3`, []string{"load", "messages", "messages, newest first", "changes"}},
-		"a state link to itself": {`UPDATE changes SET state_prev = pos WHERE version = 3`, []string{"state"}},
-		"no row":                 {`DELETE FROM changes WHERE version = 3`, []string{"changes", "state"}},
+		"a message":                 {strings.Replace(flip("messages", 40), "SET CAST(messages AS TEXT)", "SET messages", 1), []string{"load", "messages", "messages, newest first", "changes", "state"}},
+		"the rest":                  {strings.Replace(flip("rest", 50), "SET CAST(rest AS TEXT)", "SET rest", 1), []string{"load", "messages", "messages, newest first", "changes", "state"}},
+		"the salt":                  {`UPDATE changes SET salt = zeroblob(16) WHERE version = 3`, []string{"load", "messages", "messages, newest first", "changes", "state"}},
+		"a short salt":              {`UPDATE changes SET salt = zeroblob(15) WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the digest":                {`UPDATE changes SET content = zeroblob(32) WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the hash":                  {`UPDATE changes SET hash = zeroblob(32) WHERE version = 3`, []string{"changes"}},
+		"the time":                  {`UPDATE changes SET at = at + 1 WHERE version = 3`, []string{"changes"}},
+		"the reason":                {`UPDATE changes SET reason = 5 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"no reason":                 {`UPDATE changes SET reason = 99 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the id":                    {`UPDATE changes SET id = 'other' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the sizes":                 {`UPDATE changes SET sizes = x'01' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"no array":                  {`UPDATE changes SET messages = x'20' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the dropped":               {`UPDATE changes SET dropped = 'x' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the thread":                {`UPDATE changes SET thread = 99 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the seq":                   {`UPDATE changes SET first_seq = first_seq + 1 WHERE version = 3`, []string{"load", "changes"}},
+		"a link to itself":          {`UPDATE changes SET prev = pos WHERE version = 3`, []string{"changes"}},
+		"a link up":                 {`UPDATE changes SET prev = pos + 1 WHERE version = 3`, []string{"changes"}},
+		"a message link to itself":  {`UPDATE changes SET message_prev = pos WHERE version = 3`, messages},
+		"a message link up":         {`UPDATE changes SET message_prev = pos + 1 WHERE version = 3`, messages},
+		"a message link to too far": {`UPDATE changes SET message_prev = (SELECT pos FROM changes WHERE version = 1) WHERE version = 3`, messages},
+		"no message link":           {`UPDATE changes SET message_prev = 0 WHERE version = 3`, messages},
+		"a state link to itself":    {`UPDATE changes SET state_prev = pos WHERE version = 3`, []string{"state"}},
+		"no row":                    {`DELETE FROM changes WHERE version = 3`, []string{"load", "messages", "messages, newest first", "changes", "state"}},
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {

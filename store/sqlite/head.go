@@ -21,34 +21,36 @@ type head struct {
 	born         int64 // position of the change that created it; 0: it cannot be read
 	statePos     int64 // of the last change of the state
 	stateVersion selvage.Version
+	messagePos   int64 // of the last change that added messages
 	lease        lease // as it was read; the cache does not keep it up
 }
 
 const headColumns = `key, id, version, pos, next_seq, hash, updated_at, state_pos, state_version, epoch, deleted,
-	latest_run, run, calls, born, created_at, parent, user, title, metadata, forked_from, expires_at, tenant, lease_owner, lease_until`
+	latest_run, run, calls, born, created_at, parent, user, title, metadata, forked_from, expires_at, tenant, lease_owner, lease_until, message_pos`
 
 const (
 	selectHead = `SELECT ` + headColumns + ` FROM threads WHERE tenant = ? AND id = ?`
 	headByKey  = `SELECT ` + headColumns + ` FROM threads WHERE key = ?`
 
-	insertHead = `INSERT INTO threads (tenant, id, ` + headValues + `) VALUES (?, ?, ?` + marks19 + `)`
-	updateHead = `UPDATE threads SET version = ?, pos = ?, next_seq = ?, hash = ?, updated_at = ?, state_pos = ?, state_version = ?` + guard
+	insertHead = `INSERT INTO threads (tenant, id, ` + headValues + `) VALUES (?, ?, ?` + marks20 + `)`
+	updateHead = `UPDATE threads SET version = ?, pos = ?, next_seq = ?, hash = ?, updated_at = ?, state_pos = ?, state_version = ?,
+		message_pos = ?` + guard
 	updateWork = `UPDATE threads SET version = ?, pos = ?, next_seq = ?, hash = ?, updated_at = ?, state_pos = ?, state_version = ?,
-		latest_run = ?, run = ?, calls = ?` + guard
-	updateAll = `UPDATE threads SET (` + headValues + `) = (?` + marks19 + `)` + guard
+		message_pos = ?, latest_run = ?, run = ?, calls = ?` + guard
+	updateAll = `UPDATE threads SET (` + headValues + `) = (?` + marks20 + `)` + guard
 
 	// guard admits a change only after the one it was judged against.
 	guard = ` WHERE key = ? AND version = ? AND epoch = ?`
 
-	headValues = `version, pos, next_seq, hash, updated_at, state_pos, state_version, latest_run, run, calls,
+	headValues = `version, pos, next_seq, hash, updated_at, state_pos, state_version, message_pos, latest_run, run, calls,
 		epoch, deleted, born, created_at, parent, user, title, metadata, forked_from, expires_at`
-	marks19 = `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
+	marks20 = `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
 )
 
 // values are the arguments of headValues, in its order.
 func (h *head) values() ([]driver.Value, error) {
 	args := append(make([]driver.Value, 0, 24), int64(h.Thread.Version), h.pos, h.NextSeq, h.Hash[:],
-		h.Thread.UpdatedAt.UnixMilli(), h.statePos, int64(h.stateVersion))
+		h.Thread.UpdatedAt.UnixMilli(), h.statePos, int64(h.stateVersion), h.messagePos)
 	args, err := h.work(args)
 	if err != nil {
 		return nil, err
@@ -100,7 +102,8 @@ func readHead(c *conn, tenant string, id selvage.ThreadID) (h head, err error) {
 // scanHead reads the columns headColumns. The spec of the open run is left
 // out, because it stands with the run.
 func scanHead(r *rows) (head, error) {
-	h := head{key: r.int(0), pos: r.int(3), statePos: r.int(7), stateVersion: selvage.Version(r.int(8)), born: r.int(14)}
+	h := head{key: r.int(0), pos: r.int(3), statePos: r.int(7), stateVersion: selvage.Version(r.int(8)), born: r.int(14),
+		messagePos: r.int(25)}
 	h.lease = lease{owner: r.text(23), until: r.time(24)}
 	h.NextSeq, h.Epoch, h.Deleted = r.int(4), r.int(9), r.int(10) != 0
 	copy(h.Hash[:], r.blob(5))

@@ -51,21 +51,19 @@ func (s *Store) load(ctx context.Context, c *conn, id selvage.ThreadID, opts sel
 	return out, err
 }
 
-// lastMessages reads the last n messages, oldest first. It proves the chain of
-// the changes it came by, up to the head.
+// lastMessages reads the last n messages, oldest first. It proves the changes
+// it came by, and that the head follows from the last of all.
 func (h *head) lastMessages(ctx context.Context, c *conn, n int) ([]selvage.Message, error) {
 	messages := []selvage.Message{}
 	if n == 0 || h.NextSeq <= 1 {
 		return messages, nil
 	}
 	first := max(h.NextSeq-int64(n), 1)
-	whole := span{1, h.Thread.Version}
-	err := h.walkFrom(ctx, c, h.pos, whole, true, func(ch *change) (bool, error) {
-		if len(messages) == 0 && ch.LastSeq()+1 != h.NextSeq {
-			return false, corrupt(h.Thread.ID, ch.Version, "its last message has seq %d, and the next one will have %d", ch.LastSeq(), h.NextSeq)
-		}
-		if ch.Version == h.Thread.Version && ch.Hash != h.Hash {
-			return false, corrupt(h.Thread.ID, ch.Version, "the head has another hash")
+	err := h.walkMessages(ctx, c, h.pos, first, func(ch *change) (bool, error) {
+		if ch.pos == h.pos {
+			if err := h.follows(ch); err != nil {
+				return false, err
+			}
 		}
 		added, err := ch.AddedMessages()
 		if err != nil {
@@ -73,11 +71,23 @@ func (h *head) lastMessages(ctx context.Context, c *conn, n int) ([]selvage.Mess
 		}
 		slices.Reverse(added)
 		messages = append(messages, added...)
-		return ch.FirstSeq > first, nil
+		return true, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(messages)
 	return messages[max(0, len(messages)-n):], nil
+}
+
+// follows checks that the head follows from the last change.
+func (h *head) follows(ch *change) error {
+	switch {
+	case ch.LastSeq()+1 != h.NextSeq:
+		return corrupt(h.Thread.ID, ch.Version, "its last message has seq %d, and the next one will have %d", ch.LastSeq(), h.NextSeq)
+	case ch.Version != h.Thread.Version || ch.Hash != h.Hash:
+		return corrupt(h.Thread.ID, ch.Version, "the head has another version or hash")
+	default:
+		return nil
+	}
 }

@@ -118,14 +118,11 @@ func (h *head) messagesDown(ctx context.Context, c *conn, in seqs, q selvage.Mes
 	if in.lo > in.hi || p.limit == 0 {
 		return nil
 	}
-	start, v, err := h.locateSeq(c, in.hi)
+	start, err := h.locateSeq(c, in.hi)
 	if err != nil {
 		return err
 	}
-	return h.walkFrom(ctx, c, start, span{1, v}, true, func(ch *change) (bool, error) {
-		if ch.LastSeq() < in.lo {
-			return false, nil
-		}
+	return h.walkMessages(ctx, c, start, in.lo, func(ch *change) (bool, error) {
 		if ch.FirstSeq > in.hi {
 			return true, nil
 		}
@@ -149,16 +146,16 @@ func (h *head) messagesDown(ctx context.Context, c *conn, in seqs, q selvage.Mes
 // messagesUp fills the page from the beginning of the span. The log is read
 // from mark to mark, because its links lead backwards only.
 func (h *head) messagesUp(ctx context.Context, c *conn, in seqs, q selvage.MessageQuery, p *page[selvage.Message]) error {
-	if in.lo > in.hi || p.limit == 0 {
+	if p.limit == 0 {
 		return nil
 	}
-	pos, v, err := h.locateSeq(c, in.lo)
-	if err != nil {
-		return err
-	}
-	for lo := max(v-markEvery, 1); ; {
+	for next := in.lo; next <= in.hi; {
+		start, err := h.locateSeq(c, next)
+		if err != nil {
+			return err
+		}
 		var part []*change
-		err := h.walkFrom(ctx, c, pos, span{lo, v}, true, func(ch *change) (bool, error) {
+		err = h.walkMessages(ctx, c, start, next, func(ch *change) (bool, error) {
 			part = append(part, ch)
 			return true, nil
 		})
@@ -170,15 +167,13 @@ func (h *head) messagesUp(ctx context.Context, c *conn, in seqs, q selvage.Messa
 				return err
 			}
 		}
-		if v >= h.Thread.Version {
-			return nil
+		after := part[0].LastSeq() + 1
+		if after <= next {
+			return corrupt(h.Thread.ID, part[0].Version, "the message with seq %d does not come before it", next)
 		}
-		lo = v + 1
-		v = min(v+markEvery, h.Thread.Version)
-		if pos, err = h.locate(c, v); err != nil {
-			return err
-		}
+		next = after
 	}
+	return nil
 }
 
 // fill adds what a change holds of the span to the page, and reports whether

@@ -82,7 +82,7 @@ func (h *head) firstVersion(c *conn) (v selvage.Version, err error) {
 
 // readAt reads the change that made a version.
 func (h *head) readAt(ctx context.Context, c *conn, v selvage.Version) (at *change, err error) {
-	err = h.walk(ctx, c, span{v, v}, false, func(ch *change) (bool, error) {
+	err = h.walk(ctx, c, span{v, v}, func(ch *change) (bool, error) {
 		at = ch
 		return false, nil
 	})

@@ -8,6 +8,9 @@
 --    every 32nd version leaves a row in marks, from which a version is at most
 --    31 steps away. That (thread, version) is unique follows from the guarded
 --    update of the head in the same transaction;
+--  * most changes of a busy thread add no message, or leave the state alone.
+--    Each change therefore also points back to the last one that added
+--    messages, and to the last one of the state, which the head knows too;
 --  * ids of change sets and of messages share one small table. A UUIDv7 comes
 --    first in its key, so that the ids of one moment lie side by side whatever
 --    their threads.
@@ -39,6 +42,7 @@ CREATE TABLE threads (
     updated_at    INTEGER NOT NULL DEFAULT 0,
     state_pos     INTEGER NOT NULL DEFAULT 0, -- of the last change of the state
     state_version INTEGER NOT NULL DEFAULT 0, -- of that change
+    message_pos   INTEGER NOT NULL DEFAULT 0, -- of the last change that added messages
     epoch         INTEGER NOT NULL DEFAULT 0, -- fences appends; raised by every lease
     deleted       INTEGER NOT NULL DEFAULT 0, -- 1: a tombstone
     latest_run    TEXT,
@@ -73,28 +77,29 @@ CREATE INDEX threads_by_parent ON threads (tenant, parent, born) WHERE born IS N
 CREATE INDEX threads_by_user   ON threads (tenant, user, born) WHERE born IS NOT NULL AND user <> '';
 
 CREATE TABLE changes (
-    pos        INTEGER PRIMARY KEY,           -- order of the whole store; never used twice
-    thread     INTEGER NOT NULL,
-    version    INTEGER NOT NULL,
-    prev       INTEGER NOT NULL,              -- position of the change before it; 0: none is left
-    state_prev INTEGER NOT NULL,              -- position of the change of the state before it; 0: none
-    effect     INTEGER NOT NULL,              -- on the state: 0 none, 1 patches it, 2 replaces it
-    first_seq  INTEGER NOT NULL,
-    added      INTEGER NOT NULL,
-    at         INTEGER NOT NULL,
-    reason     INTEGER NOT NULL,
-    id         ANY     NOT NULL,
-    run        ANY,
-    parent_run ANY,
-    dropped    TEXT,                          -- indexes of messages that were known already
-    salt       BLOB    NOT NULL,
-    content    BLOB    NOT NULL,
-    hash       BLOB    NOT NULL,
-    prev_hash  BLOB,                          -- where the change before it is gone
-    codec      INTEGER NOT NULL DEFAULT 0,    -- of rest and messages: 0 as received
-    sizes      BLOB,                          -- varints: where the messages but the last end
-    rest       BLOB,                          -- NULL: {}
-    messages   BLOB
+    pos          INTEGER PRIMARY KEY,         -- order of the whole store; never used twice
+    thread       INTEGER NOT NULL,
+    version      INTEGER NOT NULL,
+    prev         INTEGER NOT NULL,            -- position of the change before it; 0: none is left
+    state_prev   INTEGER NOT NULL,            -- position of the change of the state before it; 0: none
+    message_prev INTEGER NOT NULL,            -- position of the change before it that added messages; 0: none
+    effect       INTEGER NOT NULL,            -- on the state: 0 none, 1 patches it, 2 replaces it
+    first_seq    INTEGER NOT NULL,
+    added        INTEGER NOT NULL,
+    at           INTEGER NOT NULL,
+    reason       INTEGER NOT NULL,
+    id           ANY     NOT NULL,
+    run          ANY,
+    parent_run   ANY,
+    dropped      TEXT,                        -- indexes of messages that were known already
+    salt         BLOB    NOT NULL,
+    content      BLOB    NOT NULL,
+    hash         BLOB    NOT NULL,
+    prev_hash    BLOB,                        -- where the change before it is gone
+    codec        INTEGER NOT NULL DEFAULT 0,  -- of rest and messages: 0 as received
+    sizes        BLOB,                        -- varints: where the messages but the last end
+    rest         BLOB,                        -- NULL: {}
+    messages     BLOB
 ) STRICT;
 
 CREATE TABLE marks (
