@@ -12,9 +12,6 @@ import (
 	"github.com/selvagehq/selvage/tool"
 )
 
-// maxResultBytes bounds what one call may put into the conversation.
-const maxResultBytes = 1 << 20
-
 // task is a call and what is to be done about it.
 type task struct {
 	call    selvage.ToolCall
@@ -76,7 +73,8 @@ func unknownOutcome(name string) *selvage.ToolResult {
 }
 
 // answerAll answers the calls one after the other and records their results,
-// that of a journalled call before the next begins.
+// that of a journalled call before the next begins, and others before they are
+// too much for one change.
 func (x *run) answerAll(ctx context.Context, todo []task) error {
 	for i := range todo {
 		if err := ended(ctx); err != nil {
@@ -85,7 +83,7 @@ func (x *run) answerAll(ctx context.Context, todo []task) error {
 		if err := x.answer(ctx, &todo[i]); err != nil {
 			return err
 		}
-		if i == len(todo)-1 || todo[i].journal {
+		if i == len(todo)-1 || todo[i].journal || x.pending.large() {
 			if err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults}); err != nil {
 				return err
 			}
@@ -192,7 +190,7 @@ func (x *run) report(ctx context.Context, t *task, err error) {
 
 // conclude ends a call with a result.
 func (x *run) conclude(call selvage.ToolCall, result selvage.ToolResult, journalled bool) {
-	result.Content = fit(result.Content)
+	result.Content = fit(result.Content, maxResultBytes)
 	m := resultMessage(call.ID, result)
 	m.Step = x.step
 	x.say(m)
@@ -223,20 +221,4 @@ func (x *run) forget(callID string) {
 func (x *run) toolCall(call *selvage.ToolCall) *tool.Call {
 	return &tool.Call{ThreadID: x.thread, RunID: x.id, Step: x.step, ID: call.ID, Name: call.Name,
 		Arguments: call.Arguments, IdempotencyKey: call.ID, Before: x.doc}
-}
-
-// fit returns content that can be stored: valid text, and not more of it than
-// a change set takes.
-func fit(content selvage.Content) selvage.Content {
-	content = slices.Clone(content)
-	left := maxResultBytes
-	for i := range content {
-		p := &content[i]
-		if n := len(p.Text) - left; n > 0 {
-			p.Text = p.Text[:left] + fmt.Sprintf("\n[cut: %d more bytes]", n)
-		}
-		p.Text = strings.ToValidUTF8(p.Text, "\uFFFD")
-		left -= min(left, len(p.Text))
-	}
-	return content
 }

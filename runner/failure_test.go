@@ -254,27 +254,6 @@ func TestPrefixIsConsistent(t *testing.T) {
 	}
 }
 
-// What the store refuses is dropped, and the end of the run recorded without
-// it.
-func TestRefusedContent(t *testing.T) {
-	t.Parallel()
-	store := newSpy()
-	big := tool.Func("big", "", func(context.Context, struct{}) (selvage.Content, error) {
-		return selvage.Content{{Type: selvage.PartFile, Data: make([]byte, 7<<20)}}, nil // more as base64
-	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: tool.FailUnknown})
-	r := newRunner(t, runner.Options{Store: store, Tools: []tool.Tool{big}})
-	_, err := r.Run(t.Context(), "t", runner.Text("call big {}"))
-	var failed *runner.FailedError
-	if !errors.Is(err, selvage.ErrTooLarge) || !errors.As(err, &failed) || failed.Outcome.Code != "too_large" {
-		t.Errorf("error %v, want too large", err)
-	}
-	text := transcript(load(t, store, "t").Messages)
-	if !strings.Contains(text, "outcome is unknown") {
-		t.Errorf("the call happened and its result is lost, which must be said:\n%s", text)
-	}
-	checkChain(t, store, "t")
-}
-
 // Long and malformed text of a tool is made to fit.
 func TestResultIsMadeToFit(t *testing.T) {
 	t.Parallel()

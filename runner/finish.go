@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/tool"
@@ -77,9 +78,35 @@ func (x *run) salvage(failed *StateError) bool {
 	case unsettled(failed), errors.Is(failed, selvage.ErrConflict):
 		return true
 	}
-	// The store refuses something in it.
-	x.pending, x.doc = delta{}, x.base
+	// The store refuses something in it, and again what was kept of it.
+	kept := delta{}
+	if !x.salvaged {
+		kept = x.happened()
+	}
+	x.salvaged, x.pending, x.doc = true, kept, x.base
 	return true
+}
+
+// salvagedBytes bounds what is kept of one result of a delta that was refused.
+const salvagedBytes = 4 << 10
+
+// happened is what the pending delta tells of calls that are recorded: that
+// they are over, and the text of their results.
+func (x *run) happened() delta {
+	var d delta
+	for _, m := range x.pending.messages {
+		if m.Role != selvage.RoleTool || callOf(x.window, m.ToolCallID) < 0 {
+			continue
+		}
+		m.Content = fit(slices.DeleteFunc(slices.Clone(m.Content), func(p selvage.Part) bool { return p.Type != selvage.PartText }), salvagedBytes)
+		d.messages = append(d.messages, m)
+	}
+	for _, u := range x.pending.calls {
+		if _, recorded := x.calls[u.CallID]; recorded && u.Status.Terminal() {
+			d.calls = append(d.calls, u)
+		}
+	}
+	return d
 }
 
 // natural is the reason of a change that records what is pending.

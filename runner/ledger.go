@@ -36,7 +36,17 @@ type delta struct {
 	messages []selvage.Message
 	patches  []selvage.StatePatch
 	calls    []selvage.CallUpdate
+	bytes    int // at least what they take as JSON
 }
+
+// A delta is recorded early when it holds so much that a result more might not
+// fit into one change.
+const (
+	largeBytes    = selvage.MaxSetBytes / 2
+	largeMessages = selvage.MaxSetMessages / 2
+)
+
+func (d *delta) large() bool { return d.bytes > largeBytes || len(d.messages) > largeMessages }
 
 // attempt is a set that was given up on without knowing whether it was
 // recorded: what it held of the delta, from the front.
@@ -76,7 +86,10 @@ func (l *ledger) load(head *selvage.Head) {
 }
 
 // say adds a message to what is to be recorded.
-func (l *ledger) say(m selvage.Message) { l.pending.messages = append(l.pending.messages, m) }
+func (l *ledger) say(m selvage.Message) {
+	l.pending.messages = append(l.pending.messages, m)
+	l.pending.bytes += messageBytes(&m)
+}
 
 // journal adds a call update to what is to be recorded.
 func (l *ledger) journal(u selvage.CallUpdate) { l.pending.calls = append(l.pending.calls, u) }
@@ -92,6 +105,9 @@ func (l *ledger) patch(source string, ops state.Patch) error {
 	}
 	l.doc = doc
 	l.pending.patches = append(l.pending.patches, selvage.StatePatch{Source: source, Ops: ops})
+	for i := range ops {
+		l.pending.bytes += frameBytes + len(ops[i].Value.AppendJSON(nil))
+	}
 	return nil
 }
 

@@ -28,6 +28,7 @@ type run struct {
 	reply      *selvage.Message // the model's last answer
 	stop       *selvage.Stop    // what a hook wants the run to end with
 	stopMarked bool             // it is in what is recorded or to be
+	salvaged   bool             // a delta was refused, and what happened kept of it
 	resumed    bool             // another process began it
 	touched    map[string]bool  // calls whose tool was begun here
 }
