@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 
+	engine "modernc.org/sqlite"
+
 	"github.com/selvagehq/selvage/state"
 )
 
@@ -74,6 +76,22 @@ func (s *Store) Ask(query string, args ...driver.Value) (out [][]any, err error)
 
 // RestNow does the chores that wait for a quiet moment.
 func (s *Store) RestNow() { s.AtTurn(s.writer.chores.rest) }
+
+// PagesRead is how many pages the readers that rest have looked at.
+func (s *Store) PagesRead() (n int) {
+	for range len(s.readers.idle) {
+		c := <-s.readers.idle
+		for _, op := range []engine.DBStatusOp{engine.DBStatusCacheHit, engine.DBStatusCacheMiss} {
+			pages, _, err := c.raw.Status(op, false)
+			if err != nil {
+				panic(err)
+			}
+			n += pages
+		}
+		s.readers.idle <- c
+	}
+	return n
+}
 
 // Forget empties the cache, as a process finds it that has just started.
 func (s *Store) Forget() {
