@@ -115,7 +115,7 @@ func (c *conn) prepare(query string) (*stmt, error) {
 	}
 	prepared, err := c.raw.Prepare(query)
 	if err != nil {
-		return nil, fmt.Errorf("prepare %q: %w", query, err)
+		return nil, err // whose text leaves the statement out, which says nothing to a user
 	}
 	raw, ok := prepared.(rawStmt)
 	if !ok {

@@ -49,6 +49,9 @@ func (s *Store) Waiting() int {
 	return len(s.writer.queue)
 }
 
+// Fault is what an error of the engine becomes.
+func (s *Store) Fault(err error) error { return s.fault(err) }
+
 // Exec runs a statement on the writer's connection.
 func (s *Store) Exec(query string, args ...driver.Value) (n int64, err error) {
 	s.AtTurn(func() { n, err = s.writer.conn.exec(query, args...) })

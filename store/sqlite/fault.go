@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/selvagehq/selvage"
 )
@@ -38,7 +39,13 @@ func busy(err error) bool {
 
 // fault gives an error of the engine its class, and tells what to do.
 func (s *Store) fault(err error) error {
-	if err == nil || classified(err) {
+	if err == nil {
+		return nil
+	}
+	if strings.Contains(err.Error(), "\n") {
+		err = &oneLine{err}
+	}
+	if classified(err) {
 		return err
 	}
 	class, advice := selvage.ErrUnavailable, "see the log of the system"
@@ -62,6 +69,16 @@ func (s *Store) fault(err error) error {
 	}
 	return fmt.Errorf("database %s: %s: %w (%w)", s.path, advice, class, err)
 }
+
+// oneLine is an error whose text fits a line of a log: several joined ones are
+// told one after the other.
+type oneLine struct{ err error }
+
+func (e *oneLine) Error() string {
+	return strings.Join(strings.FieldsFunc(e.err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+}
+
+func (e *oneLine) Unwrap() error { return e.err }
 
 // unknown is the answer to a change whose commit failed: nobody can tell
 // whether it is there until it is looked for.
