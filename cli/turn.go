@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/runner"
@@ -22,13 +20,8 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 	return nil
 }
 
-// errDuration is that a run took longer than --max-duration.
-var errDuration = errors.New("the run took longer than it may")
-
 // send leads one turn and shows it.
 func (c *conversation) send(ctx context.Context, text string) (runner.Result, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	in := runner.Text(text)
 	in.Thread = c.update
 	stream := c.runner.AskStream(ctx, in)
@@ -37,15 +30,10 @@ func (c *conversation) send(ctx context.Context, text string) (runner.Result, er
 	}
 	var result runner.Result
 	var failed error
-	var clock *time.Timer
 	for e, err := range stream {
 		if err != nil {
 			failed = err
 			continue
-		}
-		if clock == nil && e.RunID != "" {
-			clock = c.bound(cancel)
-			defer clock.Stop()
 		}
 		if e.Result != nil {
 			result = *e.Result
@@ -63,28 +51,10 @@ func (c *conversation) send(ctx context.Context, text string) (runner.Result, er
 	return result, nil
 }
 
-// bound ends a run that has begun when it has taken as long as it may, also in
-// the middle of an answer or a call. The runner itself looks between turns.
-func (c *conversation) bound(cancel context.CancelCauseFunc) *time.Timer {
-	limit := c.limits().Duration
-	if limit == nil {
-		return time.AfterFunc(math.MaxInt64, func() {})
-	}
-	return time.AfterFunc(*limit, func() { cancel(errDuration) })
-}
-
 // explain adds to the failure of a turn what it means for the thread.
 func (c *conversation) explain(ctx context.Context, err error) error {
 	var ended *runner.FailedError
 	recorded := errors.As(err, &ended)
-	if errors.Is(context.Cause(ctx), errDuration) {
-		f := &failure{exit: exitFailed, class: "stopped", err: fmt.Errorf("the run stopped: %s: it may take %s", runner.CodeDuration, c.conf.Get("max_duration").Text),
-			hint: "a higher --max-duration lets it go further"}
-		if recorded {
-			f.details = runDetails(nil, ended)
-		}
-		return f
-	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		f := &failure{exit: exitInterrupted, class: "interrupted", err: errors.New("interrupted")}
 		switch {

@@ -35,6 +35,9 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 			}
 		}
 	}
+	if outcome.Kind == selvage.OutcomeStopped {
+		cause = nil // a limit is no error, also if it interrupts
+	}
 	x.lastHooks(ctx, outcome)
 	if outcome.Kind == selvage.OutcomeCancelled {
 		x.say(selvage.Message{Role: selvage.RoleSystem, Visibility: selvage.VisibleInternal, Step: x.step,

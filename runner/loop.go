@@ -11,7 +11,7 @@ import (
 )
 
 // steps takes a prepared run through its turns and returns how it ended, and
-// why if it failed or was cancelled.
+// why if it failed, was cancelled or ran out of time.
 func (x *run) steps(ctx context.Context) (selvage.Outcome, error) {
 	outcome, err := x.start(ctx)
 	for outcome == nil && err == nil {
@@ -192,9 +192,6 @@ func (x *run) stopped() *selvage.Outcome {
 // tripped is the outcome of a limit that has been reached, or nil.
 func (x *run) tripped() *selvage.Outcome {
 	limits := &x.spec.Limits
-	trip := func(code, format string, args ...any) *selvage.Outcome {
-		return &selvage.Outcome{Kind: selvage.OutcomeStopped, Code: code, Detail: fmt.Sprintf(format, args...)}
-	}
 	switch tokens := x.usage.InputTokens + x.usage.OutputTokens; {
 	case limits.Turns != nil && x.answers >= *limits.Turns:
 		return trip(CodeMaxTurns, "the run may take %d turns", *limits.Turns)
@@ -203,9 +200,19 @@ func (x *run) tripped() *selvage.Outcome {
 	case limits.Spend != nil && x.cost >= *limits.Spend:
 		return trip(CodeMaxSpend, "the run may spend $%s and has spent $%s", *limits.Spend, x.cost)
 	case limits.Duration != nil && x.r.opts.Now().Sub(x.begun) >= *limits.Duration:
-		return trip(CodeDuration, "the run may take %s", *limits.Duration)
+		return x.outOfTime()
 	}
 	return nil
+}
+
+// outOfTime is the outcome of a run that has taken as long as it may.
+func (x *run) outOfTime() *selvage.Outcome {
+	return trip(CodeDuration, "the run may take %s", *x.spec.Limits.Duration)
+}
+
+// trip is the outcome of a run that a limit stopped.
+func trip(code, format string, args ...any) *selvage.Outcome {
+	return &selvage.Outcome{Kind: selvage.OutcomeStopped, Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
 // verdict is the outcome of a run that an error ended.
@@ -217,6 +224,8 @@ func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 	switch {
 	case errors.As(err, &state):
 		outcome.Code = selvage.Code(state.Err)
+	case errors.Is(ended(ctx), errDuration):
+		return *x.outOfTime()
 	case ended(ctx) != nil:
 		return selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: ended(ctx).Error()}
 	case errors.As(err, &hook):

@@ -48,7 +48,9 @@ type Options struct {
 	MaxTurns int
 
 	// Limits bounds each run besides. Limits.Turns, if not nil, counts in
-	// place of MaxTurns. Spawns and Depth have no effect yet.
+	// place of MaxTurns. Limits.Duration is from the run's begin and ends it in
+	// the middle of an answer or a call too; the others are looked at between
+	// turns. Spawns and Depth have no effect yet.
 	Limits selvage.Limits
 
 	// MaxOutputTokens bounds each answer. Zero leaves it to the provider.

@@ -90,13 +90,28 @@ func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
 
 // drive takes a prepared run through its steps to its end.
 func (x *run) drive(ctx context.Context) {
-	outcome, cause := x.steps(ctx)
+	outcome, cause := x.timed(ctx)
 	result, err := x.finish(ctx, outcome, cause)
 	if result == nil {
 		x.out.give(Event{ThreadID: x.thread, RunID: x.id}, err)
 		return
 	}
 	x.tell(*result, err)
+}
+
+// errDuration is why a run is interrupted that has taken as long as it may.
+var errDuration = errors.New("the run has taken as long as it may")
+
+// timed takes a prepared run through its steps in the time that it has, also
+// if another process began it. Its end is recorded outside of that time.
+func (x *run) timed(ctx context.Context) (selvage.Outcome, error) {
+	if limit := x.spec.Limits.Duration; limit != nil {
+		left := *limit - x.r.opts.Now().Sub(x.begun)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, left, errDuration)
+		defer cancel()
+	}
+	return x.steps(ctx)
 }
 
 // tell ends the stream of a run whose end is recorded.
