@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,6 +136,39 @@ func TestCallIDs(t *testing.T) {
 	checkChain(t, store, "t")
 }
 
+// The id of a call begins as the provider's does, if that can be kept, and is
+// not longer than any provider takes.
+func TestCallIDsAreRecognised(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string]string{
+		"toolu_01A09q90qw90lq917835lq9": "toolu_01A09q90qw90l_",
+		"c-1":                           "c-1_",
+		"":                              "call_",
+		"two words":                     "call_",
+		"\xff":                          "call_",
+		"caf\u00e9":                     "call_",
+	} {
+		c := call("echo", `{"text":"a"}`)
+		c.ToolCall.ID = given
+		m, store := &scripted{streams: [][]any{{c, stop}, {text("ok"), stop}}}, newSpy()
+		mustRun(t, newRunner(t, runner.Options{Store: store, Model: m, Tools: []tool.Tool{echoTool("echo", selvage.EffectNone)}}), "t", "hi")
+		id := load(t, store, "t").Messages[1].ToolCalls[0].ID
+		if !strings.HasPrefix(id, want) || len(id) != len(want)+20 || len(id) > 40 {
+			t.Errorf("%q became %q, want %s and 20 digits", given, id, want)
+		}
+	}
+}
+
+// A loop goes on although the message that asked for it has left the window.
+func TestLoopBeyondTheWindow(t *testing.T) {
+	t.Parallel()
+	store, ran := newSpy(), &atomic.Int32{}
+	r := newRunner(t, runner.Options{Store: store, MaxTurns: 400, Tools: []tool.Tool{counted(selvage.EffectNone, ran)}})
+	if result := mustRun(t, r, "t", "loop 150 count {}"); result.Text != "Done." || ran.Load() != 150 {
+		t.Errorf("answer %q after %d calls", result.Text, ran.Load())
+	}
+}
+
 // What a model gets wrong goes back to it.
 func TestBadCalls(t *testing.T) {
 	t.Parallel()
@@ -143,6 +177,7 @@ func TestBadCalls(t *testing.T) {
 		`{}`:                           "the arguments of echo are not valid:\n- arguments: missing property 'text'",
 		`{"text":1,"more":2}`:          "the arguments of echo are not valid:\n- arguments: additional properties 'more' not allowed\n- /text: got number, want string",
 		`{"text":"a","text":"b"}`:      "the arguments of echo are not valid:\n- arguments: invalid JSON at byte",
+		"{\"text\":\"\xff\"}":          "the arguments of echo are not valid:\n- arguments: they must be one JSON object, not string",
 		`{"text":`:                     "the arguments of echo are not valid:\n- arguments: they must be one JSON object, not string",
 		`{"text":"fine"}`:              "fine",
 		`{"text":"9007199254740993 "}`: "9007199254740993 ",

@@ -243,6 +243,25 @@ func TestLoop(t *testing.T) {
 	}
 }
 
+// A host that names calls by the beginning of their id and something of its own
+// does not confuse a loop.
+func TestLoopWithIDsOfTheHost(t *testing.T) {
+	t.Parallel()
+	for _, n := range []string{"9_10", "100000_1000000", "999999_1000000"} {
+		id := ("loop_" + n + "_0123456789abcdef0123")[:19] + "_0123456789abcdef0123"
+		thread := []selvage.Message{{Role: selvage.RoleAssistant, ToolCalls: []selvage.ToolCall{{ID: id, Name: "clock"}}},
+			{Role: selvage.RoleTool, ToolCallID: id}}
+		if got := ask(t, thread...); len(got.Message.ToolCalls) != 1 || got.Message.ToolCalls[0].Name != "clock" {
+			t.Errorf("%s: after turn %s it says %q", id, n, got.Message.Text())
+		}
+	}
+	id := "loop_1000000_100000_0123456789abcdef0123" // 1000000 of 1000000
+	if got := ask(t, selvage.Message{Role: selvage.RoleAssistant, ToolCalls: []selvage.ToolCall{{ID: id, Name: "clock"}}},
+		selvage.Message{Role: selvage.RoleTool, ToolCallID: id}); got.Message.Text() != "Done." {
+		t.Errorf("after the last turn it says %q", got.Message.Text())
+	}
+}
+
 func TestALoopCountsTurnsThatItDidNotName(t *testing.T) {
 	t.Parallel()
 	thread := users("loop 2 clock {}")

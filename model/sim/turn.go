@@ -137,10 +137,11 @@ func loopID(k, n int64, fingerprint string) string {
 	return fmt.Sprintf("loop_%d_%d_%s", k, n, fingerprint)
 }
 
-// parseLoopID reads what loopID wrote.
+// parseLoopID reads what loopID wrote, also if the end was cut off or something
+// was put behind it: a host may name calls so that they are unique to it.
 func parseLoopID(id string) (k, n int64, ok bool) {
 	parts := strings.Split(id, "_")
-	if len(parts) != 4 || parts[0] != "loop" {
+	if len(parts) < 4 || parts[0] != "loop" {
 		return 0, 0, false
 	}
 	k, good := parseNumber(parts[1], maxCount)
