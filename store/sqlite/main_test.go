@@ -65,6 +65,9 @@ func child(role, path string, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	switch role {
+	case "hasty":
+		s.AnswerEarly()
+		return appendForever(ctx, s, false)
 	case "forever", "liar":
 		return appendForever(ctx, s, role == "liar")
 	case "race":

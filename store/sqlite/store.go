@@ -48,7 +48,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	path, err = locate(path)
+	path, err = locate(path, syncDir)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
