@@ -106,8 +106,22 @@ const (
 	configOptional   = "optional" // go on without files that cannot be read
 )
 
+// checkValues refuses flags that name something and name nothing: an empty
+// variable of a script must not choose another thread or model.
+func checkValues(cmd *cobra.Command) error {
+	for _, name := range []string{"thread", "model", "user", "agent", "store"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return usage("leave --"+name+" out, or give it one", `--%s needs a value, and "" is none`, name)
+		}
+	}
+	return nil
+}
+
 // prepare resolves the configuration before a command runs.
 func (a *app) prepare(cmd *cobra.Command) error {
+	if err := checkValues(cmd); err != nil {
+		return err
+	}
 	in := settings.Inputs{Dir: a.dir, UserDir: settings.UserDir(a.lookup), LookupEnv: a.lookup, LookupFlag: a.lookupFlag(cmd), Trusted: a.trusts}
 	a.conf, a.confErr = settings.Load(in)
 	if a.confErr != nil {

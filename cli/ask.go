@@ -24,7 +24,6 @@ is kept. Without TEXT or -m the question is all of stdin.`,
 				if isTerminal(a.stdin) {
 					return usage("for example: "+cmd.CommandPath()+` "what is a selvage?"`, "there is no question")
 				}
-				run.message = "-"
 				err = cmd.Flags().Set("message", "-")
 				if err == nil {
 					text, _, err = run.text(a, cmd, args)

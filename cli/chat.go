@@ -13,12 +13,13 @@ import (
 type chat struct {
 	*app
 	run       runFlags
-	thread    string
+	thread    single
 	continues bool
+	mode      checked
 }
 
 func (a *app) chatCommand() *cobra.Command {
-	c := &chat{app: a}
+	c := &chat{app: a, mode: checked{kind: "mode", check: checkMemoryMode}}
 	cmd := &cobra.Command{
 		Use: "chat [TEXT]", Short: "Talk on a thread that is kept",
 		Long: `Talk on a thread. On a terminal this is a conversation; otherwise each line of
@@ -35,10 +36,10 @@ the tools of its last run.`,
 	}
 	c.run.register(a, cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.thread, "thread", "", "`ID` of the thread, which is made if it does not exist")
+	f.Var(&c.thread, "thread", "`ID` of the thread, which is made if it does not exist")
 	f.BoolVar(&c.continues, "continue", false, "go on with the thread that was updated last")
 	f.Var(&checked{kind: "choice", check: checkOnActive}, "on-active", "`WHAT` to do if another run is at work on the thread: queue (wait) or reject (exit 4)")
-	f.Var(&checked{kind: "mode", check: checkMemoryMode}, "memory-mode", "`MODE`: persistent, or guest or incognito (nothing is kept)")
+	f.Var(&c.mode, "memory-mode", "`MODE`: persistent, or guest or incognito (nothing is kept)")
 	f.BoolVar(&a.flags.incognito, "incognito", false, "the same as --memory-mode incognito")
 	_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return a.completeThreads(cmd, nil, begun)
@@ -92,13 +93,13 @@ func (c *chat) chat(cmd *cobra.Command, args []string) error {
 
 // opening checks what the flags say about the thread.
 func (c *chat) opening() (opening, error) {
-	o := opening{thread: c.thread, latest: c.continues}
+	o := opening{thread: c.thread.text, latest: c.continues}
 	var err error
 	if o.onActive, err = c.onActive(); err != nil {
 		return o, err
 	}
-	if c.thread != "" {
-		if _, err := threadID(c.thread); err != nil {
+	if c.thread.set {
+		if _, err := threadID(c.thread.text); err != nil {
 			return o, err
 		}
 	}
@@ -106,9 +107,11 @@ func (c *chat) opening() (opening, error) {
 		return o, err
 	}
 	switch {
-	case c.continues && c.thread != "":
+	case c.flags.incognito && c.mode.text != "" && c.mode.text != "incognito":
+		return o, usage("leave one of them out", "--incognito and --memory-mode %s contradict each other", c.mode.text)
+	case c.continues && c.thread.set:
 		return o, usage("leave one of them out", "--continue and --thread contradict each other")
-	case !c.keeps() && (c.continues || c.thread != ""):
+	case !c.keeps() && (c.continues || c.thread.set):
 		return o, usage("leave --thread and --continue out", "a conversation that is not kept cannot go on with a thread")
 	}
 	return o, nil

@@ -15,18 +15,17 @@ import (
 
 // runFlags are the flags that chat and ask share.
 type runFlags struct {
-	message string
-	said    bool // --message was given
+	message single
 }
 
 func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&r.message, "message", "m", "", "send one message, `TEXT`, and print the reply; - reads it from stdin")
+	f.VarP(&r.message, "message", "m", "send one message, `TEXT`, and print the reply; - reads it from stdin")
 	f.String("model", "", "`PROVIDER/NAME` of the model")
 	f.StringArray("tool", nil, "let the model call this tool, `NAME`; repeatable; none takes all away")
 	f.String("system", "", "system prompt: `TEXT`, or @FILE")
 	f.String("user", "", "`ID` of the user whom a new thread belongs to")
-	f.Var(&checked{kind: "name", check: checkAgent}, "agent", "`NAME` of the agent that runs are recorded under")
+	f.Var(&checked{kind: "name", check: checkAgentFlag}, "agent", "`NAME` of the agent that runs are recorded under")
 	f.Var(number(), "max-turns", "at most this `NUMBER` of answers of the model in a run")
 	f.Var(dollars(), "max-spend", "at most this many `DOLLARS` in a run")
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
@@ -46,6 +45,14 @@ func checkAgent(name string) error {
 	return nil
 }
 
+// checkAgentFlag leaves it to checkValues to tell that there is no name.
+func checkAgentFlag(name string) error {
+	if name == "" {
+		return nil
+	}
+	return checkAgent(name)
+}
+
 func checkToolCalls(mode string) error {
 	switch mode {
 	case "sequential":
@@ -59,19 +66,18 @@ func checkToolCalls(mode string) error {
 // text returns the one message to send, and whether there is one: TEXT, the
 // flag, or all of stdin.
 func (r *runFlags) text(a *app, cmd *cobra.Command, args []string) (string, bool, error) {
-	r.said = cmd.Flags().Changed("message")
 	var text string
 	switch {
-	case r.said && len(args) > 0:
+	case r.message.set && len(args) > 0:
 		return "", false, usage("give the message once", "there are two messages, %q and that of --message", args[0])
-	case r.said && r.message == "-":
+	case r.message.text == "-":
 		text, err := readAll(cmd.Context(), a.stdin)
 		if err == nil && strings.TrimSpace(text) == "" {
 			err = usage("for example: echo hello | "+cmd.CommandPath()+" -m -", "nothing on stdin")
 		}
 		return text, true, err
-	case r.said:
-		text = r.message
+	case r.message.set:
+		text = r.message.text
 	case len(args) > 0:
 		text = args[0]
 	default:

@@ -31,10 +31,8 @@ func (c *chat) lines(ctx context.Context, o opening) (err error) {
 		switch {
 		case in.err != nil:
 			return in.err
-		case !more && talk == nil:
-			return usage("for example: echo hello | "+c.name+" chat", "nothing on stdin")
 		case !more:
-			return nil
+			return nil // no line is no turn
 		case strings.TrimSpace(in.text) == "":
 			continue
 		}

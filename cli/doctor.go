@@ -213,5 +213,5 @@ func checkClock(now time.Time) finding {
 
 func (a *app) checkVersions() finding {
 	v := &a.version
-	return finding{"versions", fine, fmt.Sprintf("%s %s, %s, sqlite driver %s, %s", a.name, v.Version, v.Go, v.SQLite, v.Platform), ""}
+	return finding{"versions", fine, fmt.Sprintf("%s %s, %s, sqlite %s, %s", a.name, v.Version, v.Go, v.sqlite(), v.Platform), ""}
 }

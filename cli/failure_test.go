@@ -112,6 +112,20 @@ func TestBrokenPipeIsNoFailure(t *testing.T) {
 	}
 }
 
+// TestBrokenConnectionIsAFailure: a service that hangs up breaks its pipe, not
+// ours.
+func TestBrokenConnectionIsAFailure(t *testing.T) {
+	t.Parallel()
+	refused := &model.Error{Class: model.Transient, Err: fmt.Errorf("send: %w", syscall.EPIPE)}
+	a, err := newApp(Options{Args: []string{}, Env: []string{}, Dir: t.TempDir(), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := a.fail(t.Context(), "ask", refused); code != exitUnreachable {
+		t.Errorf("exit %d; want %d", code, exitUnreachable)
+	}
+}
+
 // full is a stream on a full disk.
 type full struct{}
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -54,6 +55,24 @@ func (v *version) Set(text string) error {
 		return &flagValueError{strconv.Quote(text) + " is not a version; versions are whole numbers from 1 on"}
 	}
 	v.v = selvage.Version(n)
+	return nil
+}
+
+// single is the text of a flag that may be given once.
+type single struct {
+	text string
+	set  bool
+}
+
+func (s *single) String() string { return s.text }
+
+func (s *single) Type() string { return "text" }
+
+func (s *single) Set(text string) error {
+	if s.set {
+		return &flagValueError{fmt.Sprintf("it is given twice, as %q and %q", s.text, text)}
+	}
+	s.text, s.set = text, true
 	return nil
 }
 

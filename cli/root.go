@@ -20,11 +20,19 @@ func (a *app) rootCommand() *cobra.Command {
 in an append-only, hash-chained log that survives crashes, restarts and second
 writers. Start with:  selvage chat`,
 		Args:              cobra.ArbitraryArgs,
-		RunE:              unknownCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.prepare(cmd) },
+		Annotations:       map[string]string{configAnnotation: configOptional},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	var version bool
+	root.Flags().BoolVarP(&version, "version", "v", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if version && len(args) == 0 {
+			return a.printVersion()
+		}
+		return unknownCommand(cmd, args)
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)

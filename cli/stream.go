@@ -37,9 +37,19 @@ func (s *stream) Write(p []byte) (int, error) {
 		return 0, s.err
 	}
 	n, err := s.w.Write(p)
-	s.err = err
-	return n, err
+	if err != nil {
+		s.err = &outputError{err}
+	}
+	return n, s.err
 }
+
+// outputError is that a stream of ours took no more. Errors of other streams
+// must not be taken for it: a connection breaks with the same number.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return e.err.Error() }
+
+func (e *outputError) Unwrap() error { return e.err }
 
 // line writes one line.
 func (s *stream) line(format string, args ...any) {
@@ -84,8 +94,11 @@ func clean(text string) string {
 	}, text)
 }
 
-// brokenPipe reports whether err is that nobody reads the stream any more.
-func brokenPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }
+// brokenPipe reports whether err is that nobody reads our stdout any more.
+func brokenPipe(err error) bool {
+	var output *outputError
+	return errors.As(err, &output) && errors.Is(output, syscall.EPIPE)
+}
 
 // style colours text, or leaves it alone.
 type style struct{ on bool }

@@ -64,8 +64,11 @@ func (r *removal) remove(ctx context.Context, store selvage.Store, id selvage.Th
 	if !r.force {
 		release, err := seize(ctx, store, doomed)
 		defer release()
-		if err != nil {
+		if errors.Is(err, selvage.ErrBusy) {
 			return hinted(err, "stop it first, or remove it all the same with --force")
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if err := store.Delete(ctx, id, r.strategy); err != nil {

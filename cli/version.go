@@ -6,24 +6,26 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // versionInfo is what the version command prints.
 type versionInfo struct {
-	Version  string `json:"version"`
-	Commit   string `json:"commit,omitempty"`
-	Modified bool   `json:"modified"` // built from a tree with uncommitted changes
-	Go       string `json:"go"`
-	SQLite   string `json:"sqlite,omitempty"` // version of the driver module
-	Platform string `json:"platform"`
+	Version       string `json:"version"`
+	Commit        string `json:"commit,omitempty"`
+	Modified      bool   `json:"modified"` // built from a tree with uncommitted changes
+	Go            string `json:"go"`
+	SQLite        string `json:"sqlite,omitempty"` // version of the driver module
+	SQLiteLibrary string `json:"sqlite_library"`   // version of SQLite itself
+	Platform      string `json:"platform"`
 }
 
-// sqliteModule is the module whose version says which SQLite is inside.
+// sqliteModule is the module whose version says which driver is inside.
 const sqliteModule = "modernc.org/sqlite"
 
 // versionOf completes what the program says by what the Go build recorded.
 func versionOf(version, commit string) versionInfo {
-	v := versionInfo{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionInfo{SQLiteLibrary: sqlite3.SQLITE_VERSION, Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()
 	if ok {
 		if v.Version == "" && build.Main.Version != "(devel)" {
@@ -55,22 +57,28 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArguments,
 		Annotations: map[string]string{configAnnotation: configOptional},
-		RunE: func(*cobra.Command, []string) error {
-			v := &a.version
-			switch {
-			case a.format() == formatJSON:
-				a.out.json(v)
-			case a.format() == formatLines:
-				a.out.jsonLine(v)
-			case a.flags.quiet:
-				a.out.line("%s", v.Version)
-			default:
-				a.out.line("%s %s", a.name, v.Version)
-				a.fields([][2]string{{"commit", v.commit()}, {"go", v.Go}, {"sqlite", v.SQLite}, {"platform", v.Platform}})
-			}
-			return nil
-		},
+		RunE:        func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+func (a *app) printVersion() error {
+	v := &a.version
+	return a.show(v, func() {
+		if a.flags.quiet {
+			a.out.line("%s", v.Version)
+			return
+		}
+		a.out.line("%s %s", a.name, v.Version)
+		a.fields([][2]string{{"commit", v.commit()}, {"go", v.Go}, {"sqlite", v.sqlite()}, {"platform", v.Platform}})
+	})
+}
+
+// sqlite tells the library and the driver that holds it.
+func (v *versionInfo) sqlite() string {
+	if v.SQLite == "" {
+		return v.SQLiteLibrary
+	}
+	return fmt.Sprintf("%s (driver %s)", v.SQLiteLibrary, v.SQLite)
 }
 
 func (v *versionInfo) commit() string {
