@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/tool"
 )
@@ -266,5 +267,22 @@ func TestResultIsMadeToFit(t *testing.T) {
 	text := load(t, store, "t").Messages[2].Text()
 	if !strings.HasPrefix(text, "\uFFFDxxx") || len(text) > 1<<20+100 || !strings.HasSuffix(text, "more bytes]") {
 		t.Errorf("result of %d bytes, %.20q...%.60q", len(text), text, text[len(text)-60:])
+	}
+}
+
+// An error may quote bytes that are no text. The end of the run is recorded
+// all the same.
+func TestFailureThatIsNoText(t *testing.T) {
+	t.Parallel()
+	store := newSpy()
+	m := &scripted{streams: [][]any{{&model.Error{Class: model.Permanent, Err: errors.New("bad \xff byte")}}}}
+	r := newRunner(t, runner.Options{Store: store, Model: m})
+	var failed *runner.FailedError
+	if _, err := r.Run(t.Context(), "t", runner.Text("hello")); !errors.As(err, &failed) || failed.Outcome.Kind != selvage.OutcomeFailed {
+		t.Fatalf("Run = %v, want a recorded failure", err)
+	}
+	head, err := store.Load(t.Context(), "t", selvage.LoadOptions{})
+	if err != nil || head.OpenRun != nil {
+		t.Errorf("the run is still open: %+v, %v", head.OpenRun, err)
 	}
 }

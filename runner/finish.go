@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/tool"
@@ -51,9 +52,11 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 func (x *run) conclusion(ctx context.Context, outcome selvage.Outcome, cause error, once bool) (*Result, error) {
 	for {
 		end := x.totals(selvage.RunDone)
+		// What failed may quote bytes that no store takes.
+		outcome.Code, outcome.Detail = strings.ToValidUTF8(outcome.Code, "\uFFFD"), strings.ToValidUTF8(outcome.Detail, "\uFFFD")
 		end.Outcome = &outcome
 		if cause != nil {
-			text := cause.Error()
+			text := strings.ToValidUTF8(cause.Error(), "\uFFFD")
 			end.Error = &text
 		}
 		err := x.record(ctx, checkpoint{reason: selvage.ReasonRunFinished, runs: []selvage.RunUpdate{end}, once: once})
