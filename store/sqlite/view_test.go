@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/sqlite"
 )
 
 // compare reads a thread in every way there is.
