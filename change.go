@@ -74,7 +74,7 @@ func (c *Change) Verify(prev Hash) error {
 }
 
 func (c *Change) corrupt(format string, args ...any) error {
-	return fmt.Errorf("thread %q version %d: %s: %w", c.ThreadID, c.Version, fmt.Sprintf(format, args...), ErrCorrupt)
+	return &CorruptError{Thread: c.ThreadID, Version: c.Version, Reason: fmt.Sprintf(format, args...)}
 }
 
 // Set decodes the change set as it was submitted, with its id and reason. The

@@ -18,7 +18,7 @@ var (
 	ErrInvalid        = errors.New("invalid")         // see [InvalidError]
 	ErrFenced         = errors.New("fenced")          // see [FencedError]
 	ErrUnknownOutcome = errors.New("unknown outcome") // send the same set with the same id again
-	ErrCorrupt        = errors.New("corrupt")
+	ErrCorrupt        = errors.New("corrupt")         // see [CorruptError]
 	ErrUnsupported    = errors.New("unsupported")
 	ErrTooLarge       = errors.New("too large")
 	ErrGone           = errors.New("gone") // deleted, compacted or erased
@@ -87,6 +87,21 @@ func (e *InvalidError) Error() string {
 
 // Is reports whether target is [ErrInvalid].
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+// CorruptError reports a version of a thread that is not what was appended. It
+// matches [ErrCorrupt].
+type CorruptError struct {
+	Thread  ThreadID
+	Version Version
+	Reason  string // what does not fit, for a person
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("thread %q version %d: %s: %v", e.Thread, e.Version, e.Reason, ErrCorrupt)
+}
+
+// Is reports whether target is [ErrCorrupt].
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // FencedError reports a writer whose lease was taken over. It matches
 // [ErrFenced]; nothing was written, and nothing this writer sends will be.

@@ -87,7 +87,7 @@ func (f *fold) Parent(selvage.ThreadID) (selvage.ThreadID, bool, error) { return
 // meets holds what a store serves as the head against the fold.
 func (f *fold) meets(head *selvage.Head) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("the head %s: %w", fmt.Sprintf(format, args...), selvage.ErrCorrupt)
+		return f.wrong("the head "+format, args...)
 	}
 	switch {
 	case head.Thread.Version != f.head.Thread.Version:
@@ -116,6 +116,11 @@ func (f *fold) meets(head *selvage.Head) error {
 	return nil
 }
 
+// wrong is an error about what was served besides the log.
+func (f *fold) wrong(format string, args ...any) error {
+	return &damage{err: selvage.ErrCorrupt, text: fmt.Sprintf(format, args...)}
+}
+
 // meetsRuns holds the runs a store lists against the fold. A run that is open
 // is in the head.
 func (f *fold) meetsRuns(ctx context.Context, store selvage.Store) error {
@@ -134,7 +139,7 @@ func (f *fold) meetsRuns(ctx context.Context, store selvage.Store) error {
 			listed++
 			same, err := sameJSON(page.Items[i], want)
 			if err != nil || !same && !want.Status.Open() {
-				return errors.Join(err, fmt.Errorf("run %q is listed otherwise than the log has it: %w", want.ID, selvage.ErrCorrupt))
+				return errors.Join(err, f.wrong("run %q is listed otherwise than the log has it", want.ID))
 			}
 		}
 		if page.Next == "" {
@@ -143,7 +148,7 @@ func (f *fold) meetsRuns(ctx context.Context, store selvage.Store) error {
 		query.Cursor = page.Next
 	}
 	if listed < len(f.runs) {
-		return fmt.Errorf("%d runs of the log are not listed: %w", len(f.runs)-listed, selvage.ErrCorrupt)
+		return f.wrong("%d runs of the log are not listed", len(f.runs)-listed)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/selvagehq/selvage"
@@ -14,21 +15,25 @@ import (
 // the log adds up to betrays it.
 func TestVerifyTampered(t *testing.T) {
 	t.Parallel()
-	for name, statements := range map[string][]string{
-		"which message was dropped": {`UPDATE changes SET dropped='[1]' WHERE dropped='[0]'`},
-		"the last message is hidden": {
+	type tampering struct {
+		version    selvage.Version // that is wrong
+		statements []string
+	}
+	for name, tt := range map[string]tampering{
+		"which message was dropped": {2, []string{`UPDATE changes SET dropped='[1]' WHERE dropped='[0]'`}},
+		"the last message is hidden": {4, []string{
 			`UPDATE changes SET dropped='[0]', added=0 WHERE version=4`,
-			`UPDATE threads SET next_seq=next_seq-1`},
-		"whose thread it is":     {`UPDATE threads SET user='mallory'`},
-		"how the run ended":      {`UPDATE runs SET data=replace(data,'failed','completed')`},
-		"the run is gone":        {`DELETE FROM runs`},
-		"when a change was":      {`UPDATE changes SET at=at+1 WHERE version=2`},
-		"who made a change":      {`UPDATE changes SET run='r2' WHERE version=3`},
-		"a salt":                 {`UPDATE changes SET salt=randomblob(16) WHERE version=2`},
-		"a hash":                 {`UPDATE changes SET hash=randomblob(32) WHERE version=2`},
-		"the hash of the head":   {`UPDATE threads SET hash=randomblob(32)`},
-		"the last change":        {`DELETE FROM changes WHERE version=4`},
-		"a change in the middle": {`DELETE FROM changes WHERE version=2`},
+			`UPDATE threads SET next_seq=next_seq-1`}},
+		"whose thread it is":     {4, []string{`UPDATE threads SET user='mallory'`}},
+		"how the run ended":      {4, []string{`UPDATE runs SET data=replace(data,'failed','completed')`}},
+		"the run is gone":        {4, []string{`DELETE FROM runs`}},
+		"when a change was":      {2, []string{`UPDATE changes SET at=at+1 WHERE version=2`}},
+		"who made a change":      {3, []string{`UPDATE changes SET run='r2' WHERE version=3`}},
+		"a salt":                 {2, []string{`UPDATE changes SET salt=randomblob(16) WHERE version=2`}},
+		"a hash":                 {2, []string{`UPDATE changes SET hash=randomblob(32) WHERE version=2`}},
+		"the hash of the head":   {4, []string{`UPDATE threads SET hash=randomblob(32)`}},
+		"the last change":        {4, []string{`DELETE FROM changes WHERE version=4`}},
+		"a change in the middle": {2, []string{`DELETE FROM changes WHERE version=2`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -38,7 +43,7 @@ func TestVerifyTampered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, statement := range statements {
+			for _, statement := range tt.statements {
 				done, err := db.Exec(statement)
 				if err != nil {
 					t.Fatalf("%s: %v", statement, err)
@@ -55,8 +60,12 @@ func TestVerifyTampered(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if _, err := verifyThread(t.Context(), s, "a"); !errors.Is(err, selvage.ErrCorrupt) {
-				t.Errorf("verify: %v, want ErrCorrupt", err)
+			_, err = verifyThread(t.Context(), s, "a")
+			if f := classify(err); !errors.Is(err, selvage.ErrCorrupt) || f.details["version"] != tt.version {
+				t.Errorf("verify: %v (version %v), want ErrCorrupt of version %d", err, f.details["version"], tt.version)
+			}
+			if n := strings.Count(err.Error(), "version"); n > 2 || strings.Count(err.Error(), "damaged") > 1 {
+				t.Errorf("verify: %v; told more than once", err)
 			}
 		})
 	}

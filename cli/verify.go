@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/selvagehq/selvage"
 )
@@ -20,16 +21,22 @@ type proof struct {
 	// messages gives the messages as the store serves them, in order.
 	messages func() (selvage.Message, error, bool)
 	compared int64
+	// unlike is how the messages first differ from the log. It counts only if
+	// the log is whole: damage in it shows in them too.
+	unlike error
 }
 
 // verifyThread proves that a thread is what its log says: each change follows
 // the one before it, holds the bytes that were appended and could have been
 // appended there, and thread, state, messages and runs are what the log adds up
-// to. What is appended meanwhile is left out. The error matches [selvage.ErrCorrupt] and names the
-// version that is wrong.
+// to. What is appended meanwhile is left out. The error matches
+// [selvage.ErrCorrupt] and names the first version that is wrong.
 func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID) (*proof, error) {
 	none := 0
 	head, err := store.Load(ctx, id, selvage.LoadOptions{Messages: &none})
+	if errors.Is(err, selvage.ErrCorrupt) {
+		return nil, provenOtherwise(ctx, store, id, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -44,14 +51,35 @@ func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID)
 			return nil, p.at(p.version+1, err)
 		}
 	}
+	if p.unlike != nil {
+		return nil, p.unlike
+	}
 	if err := p.meets(ctx, store, &head); err != nil {
 		return nil, p.at(head.Thread.Version, err)
 	}
 	return p, nil
 }
 
-// changesUpTo goes through the log. A page that cannot be read is read again
-// change by change, so that everything before the damage is still seen.
+// provenOtherwise finds the version that is wrong in a thread whose head cannot
+// be read for err, which it returns if the log tells nothing.
+func provenOtherwise(ctx context.Context, store selvage.Store, id selvage.ThreadID, err error) error {
+	p := &proof{id: id, fold: newFold(), messages: func() (selvage.Message, error, bool) { return selvage.Message{}, nil, false }}
+	for change, wrong := range changesUpTo(ctx, store, id, endUnknown) {
+		if wrong == nil {
+			wrong = p.take(&change)
+		}
+		if wrong != nil {
+			return p.at(p.version+1, wrong)
+		}
+	}
+	return p.at(0, err)
+}
+
+// endUnknown stands for the version of a thread that does not tell its own.
+const endUnknown selvage.Version = math.MaxInt64 - 1
+
+// changesUpTo goes through the log. What cannot be read as a page is read
+// again change by change, so that everything before the damage is still seen.
 func changesUpTo(ctx context.Context, store selvage.Store, id selvage.ThreadID, last selvage.Version) iter.Seq2[selvage.Change, error] {
 	return func(yield func(selvage.Change, error) bool) {
 		limit := selvage.MaxPage
@@ -60,6 +88,7 @@ func changesUpTo(ctx context.Context, store selvage.Store, id selvage.ThreadID, 
 			page, err := store.Changes(ctx, id, q)
 			if errors.Is(err, selvage.ErrCorrupt) && limit > 1 {
 				limit = 1
+				q.Before = q.After + 2 // a store may read one ahead
 				continue
 			}
 			if err != nil {
@@ -72,7 +101,10 @@ func changesUpTo(ctx context.Context, store selvage.Store, id selvage.ThreadID, 
 					return
 				}
 			}
-			if page.Next == "" || len(page.Items) == 0 {
+			switch {
+			case limit == 1 && q.Before <= last && (len(page.Items) > 0 || last != endUnknown):
+				q.After, q.Before = q.Before-1, q.Before+1
+			case page.Next == "" || len(page.Items) == 0:
 				return
 			}
 		}
@@ -112,7 +144,7 @@ func (p *proof) take(c *selvage.Change) error {
 	case tombstone:
 		p.version, p.hash = c.Version-1, c.Prev
 	case c.Version != p.version+1:
-		return fmt.Errorf("it is missing, version %d follows: %w", c.Version, selvage.ErrCorrupt)
+		return p.wrong(p.version+1, "it is missing, version %d follows", c.Version)
 	}
 	if err := c.Verify(p.hash); err != nil {
 		return err
@@ -127,8 +159,8 @@ func (p *proof) take(c *selvage.Change) error {
 		return err
 	}
 	for i := range added {
-		if err := p.compare(&added[i]); err != nil {
-			return err
+		if p.unlike == nil {
+			p.unlike = p.at(c.Version, p.compare(&added[i], c.Version))
 		}
 	}
 	p.version, p.hash = c.Version, c.Hash
@@ -137,16 +169,16 @@ func (p *proof) take(c *selvage.Change) error {
 }
 
 // compare holds a message of the log against the one the store serves.
-func (p *proof) compare(want *selvage.Message) error {
+func (p *proof) compare(want *selvage.Message, v selvage.Version) error {
 	got, err, ok := p.messages()
 	switch {
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("message %d is in the log and is not served: %w", want.Seq, selvage.ErrCorrupt)
+		return p.wrong(v, "message %d is in the log and is not served", want.Seq)
 	}
 	if same, err := sameJSON(want, &got); err != nil || !same {
-		return errors.Join(err, fmt.Errorf("message %d is served otherwise than the log has it: %w", want.Seq, selvage.ErrCorrupt))
+		return errors.Join(err, p.wrong(v, "message %d is served otherwise than the log has it", want.Seq))
 	}
 	p.compared++
 	return nil
@@ -158,19 +190,42 @@ func (p *proof) meets(ctx context.Context, store selvage.Store, head *selvage.He
 		return err
 	}
 	if _, err, more := p.messages(); err != nil || more {
-		return errors.Join(err, fmt.Errorf("messages are served that are not in the log: %w", selvage.ErrCorrupt))
+		return errors.Join(err, p.wrong(p.version, "messages are served that are not in the log"))
 	}
 	return p.fold.meetsRuns(ctx, store)
 }
 
-// at says which version an error is about, unless nothing is known to be
-// wrong with it.
+// wrong is an error about a version.
+func (p *proof) wrong(v selvage.Version, format string, args ...any) error {
+	return &selvage.CorruptError{Thread: p.id, Version: v, Reason: fmt.Sprintf(format, args...)}
+}
+
+// at says which version an error is about: the one it names itself, else v.
+// What says nothing about damage stays as it is.
 func (p *proof) at(v selvage.Version, err error) error {
 	if !errors.Is(err, selvage.ErrCorrupt) {
 		return err
 	}
-	f := classify(fmt.Errorf("thread %q is damaged at version %d: %w", p.id, v, err))
+	why := err.Error()
+	var known *selvage.CorruptError
+	if errors.As(err, &known) {
+		v, why = known.Version, known.Reason
+	}
+	if v == 0 {
+		return classify(err)
+	}
+	f := classify(&damage{err: err, text: fmt.Sprintf("thread %q is damaged at version %d: %s", p.id, v, why)})
 	f.details = map[string]any{"thread": p.id, "version": v}
 	f.hint = "what was appended before that version is whole; keep a copy of the store"
 	return f
 }
+
+// damage tells an error of a store in one sentence.
+type damage struct {
+	err  error
+	text string
+}
+
+func (d *damage) Error() string { return d.text }
+
+func (d *damage) Unwrap() error { return d.err }

@@ -19,7 +19,7 @@ func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
 		return nil, err
 	}
 	corrupt := func(format string, args ...any) (*Plan, error) {
-		return nil, fmt.Errorf("thread %q version %d: %s: %w", c.ThreadID, c.Version, fmt.Sprintf(format, args...), selvage.ErrCorrupt)
+		return nil, &selvage.CorruptError{Thread: c.ThreadID, Version: c.Version, Reason: fmt.Sprintf(format, args...)}
 	}
 	if len(c.Salt) != selvage.SaltSize {
 		return corrupt("its salt has %d bytes", len(c.Salt))

@@ -19,17 +19,19 @@ const (
 	markOfVersion = `SELECT version, pos FROM marks WHERE thread = ? AND version >= ? ORDER BY version LIMIT 1`
 	markOfSeq     = `SELECT pos FROM marks WHERE thread = ? AND first_seq > ? ORDER BY first_seq, version LIMIT 1`
 
-	// The changes from a position back to a version, newest first. Only links
-	// are carried along the way; the rows are read as they are asked for. A
-	// link that leads anywhere but one version down leads nowhere, so that a
-	// damaged one cannot send a walk in circles.
-	walkBack = `WITH RECURSIVE chain (pos, prev, version) AS (
+	// The changes from a position back to a version, newest first, and how far
+	// back they reach. Only links are carried along the way; the rows are read
+	// as they are asked for. A link that leads anywhere but one version down
+	// leads nowhere, so that a damaged one cannot send a walk in circles.
+	chainBack = `WITH RECURSIVE chain (pos, prev, version) AS (
 			SELECT pos, prev, version FROM changes WHERE pos = ?1
 			UNION ALL
 			SELECT c.pos, c.prev, c.version FROM chain JOIN changes c ON c.pos = chain.prev
 			WHERE chain.version > ?2 AND c.version = chain.version - 1
 		)
-		SELECT ` + changeColumns + ` FROM chain CROSS JOIN changes c ON c.pos = chain.pos WHERE chain.version <= ?3`
+		SELECT `
+	lowestBack = chainBack + `min(version) FROM chain WHERE version <= ?3`
+	walkBack   = chainBack + changeColumns + ` FROM chain CROSS JOIN changes c ON c.pos = chain.pos WHERE chain.version <= ?3`
 
 	// The change at a position and those before it that added messages, newest
 	// first.
@@ -76,7 +78,24 @@ func (h *head) walk(ctx context.Context, c *conn, s span, visit func(*change) (b
 		return err
 	}
 	err = h.visit(ctx, r, s.lo, visit)
-	return errors.Join(err, r.close())
+	if err = errors.Join(err, r.close()); errors.Is(err, errNoRow) {
+		return h.gap(c, start)
+	}
+	return err
+}
+
+// gap is the error about a log that does not lead from a position back to where
+// a walk was to begin. It names the version that is missing.
+func (h *head) gap(c *conn, start int64) error {
+	var lowest selvage.Version
+	found, err := c.one(func(r *rows) { lowest = selvage.Version(r.int(0)) }, lowestBack, start, int64(0), int64(h.Thread.Version))
+	switch {
+	case err != nil:
+		return err
+	case !found || lowest == 0:
+		return corrupt(h.Thread.ID, h.Thread.Version, "the log cannot be found from here")
+	}
+	return corrupt(h.Thread.ID, lowest-1, "it is missing")
 }
 
 // visit goes through the rows of a walk, and makes sure that none is missing.
@@ -99,9 +118,9 @@ func (h *head) visit(ctx context.Context, r *rows, lo selvage.Version, visit fun
 	case r.err != nil:
 		return nil // told by close
 	case after == nil:
-		return corrupt(h.Thread.ID, h.Thread.Version, "the log cannot be found from here")
+		return errNoRow
 	case after.prev != 0 && after.Version > lo:
-		return corrupt(h.Thread.ID, after.Version, "the change before it is missing")
+		return corrupt(h.Thread.ID, after.Version-1, "it is missing")
 	}
 	return nil
 }
@@ -143,7 +162,7 @@ func prevOf(c *conn, ch *change) (hash selvage.Hash, err error) {
 	}
 	found, err := c.one(func(r *rows) { copy(hash[:], r.blob(0)) }, hashAt, ch.prev)
 	if err == nil && !found {
-		err = corrupt(ch.ThreadID, ch.Version, "the change before it is missing")
+		err = corrupt(ch.ThreadID, ch.Version-1, "it is missing")
 	}
 	return hash, err
 }

@@ -96,5 +96,5 @@ var errNoRow = errors.New("a row that must be there is missing")
 
 // corrupt is an error about a thread whose rows contradict each other.
 func corrupt(id selvage.ThreadID, v selvage.Version, format string, args ...any) error {
-	return fmt.Errorf("thread %q version %d: %s: %w", id, v, fmt.Sprintf(format, args...), selvage.ErrCorrupt)
+	return &selvage.CorruptError{Thread: id, Version: v, Reason: fmt.Sprintf(format, args...)}
 }
