@@ -22,6 +22,7 @@ type conversation struct {
 	active runner.OnActive
 	update *selvage.ThreadUpdate // what the first turn says about the thread
 	show   *teller
+	fresh  bool // the thread is new, and that has not been told
 }
 
 // opening is what a conversation is begun with.
@@ -176,6 +177,7 @@ func (c *conversation) lastMakeup(ctx context.Context, head *selvage.Head) (*mak
 		return nil, err
 	}
 	m := makeupOf(page.Items[0].Spec)
+	m.agent = page.Items[0].AgentID
 	return &m, nil
 }
 
@@ -191,12 +193,17 @@ func (c *conversation) belong(head *selvage.Head) error {
 	}
 	if head != nil && head.Thread.UserID != "" && head.Thread.UserID != v.Text {
 		if v.Source != settings.FromFlag {
+			c.note("thread %s belongs to user %s, and stays theirs although %s says %s", c.id, head.Thread.UserID, v.Where, v.Text)
 			return nil
 		}
 		return &failure{exit: exitConflict, class: "conflict", err: fmt.Errorf("thread %q belongs to user %q, not %q", c.id, head.Thread.UserID, v.Text),
 			hint: "leave --user out, or begin a new thread"}
 	}
-	if head == nil || head.Thread.UserID == "" && v.Source == settings.FromFlag {
+	taken := head != nil && head.Thread.UserID == "" && v.Source == settings.FromFlag
+	if taken {
+		c.note("thread %s belonged to nobody; from now on it is user %s's", c.id, v.Text)
+	}
+	if head == nil || taken {
 		c.update = &selvage.ThreadUpdate{UserID: &v.Text}
 	}
 	return nil

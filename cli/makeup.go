@@ -24,6 +24,7 @@ type makeup struct {
 	model  string
 	system string
 	tools  []string
+	agent  string
 }
 
 // makeupOf is what a run recorded.
@@ -47,7 +48,17 @@ func (m *makeup) differences(next *makeup) string {
 	if !slices.Equal(m.tools, next.tools) {
 		told = append(told, fmt.Sprintf("tools %s instead of %s", named(next.tools), named(m.tools)))
 	}
+	if m.agent != next.agent {
+		told = append(told, fmt.Sprintf("agent %s instead of %s", orNone(next.agent), orNone(m.agent)))
+	}
 	return strings.Join(told, ", ")
+}
+
+func orNone(name string) string {
+	if name == "" {
+		return "of no name"
+	}
+	return name
 }
 
 func named(tools []string) string {
@@ -75,6 +86,7 @@ func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) 
 	if v := a.conf.Get("tools.use"); last == nil || v.Source == settings.FromFlag {
 		m.tools = distinct(v.Words)
 	}
+	m.agent = a.conf.Get("agent").Text
 	if m.model == "" {
 		chosen, err := a.choose()
 		if err != nil {

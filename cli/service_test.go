@@ -34,11 +34,15 @@ func complete(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
+	finish := "stop"
+	if req.Model == "short" {
+		finish = "length"
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, choices := range []string{
 		fmt.Sprintf(`[{"index":0,"delta":{"role":"assistant","content":"I am %s, "}}]`, req.Model),
 		fmt.Sprintf(`[{"index":0,"delta":{"content":"given %d."}}]`, len(req.Messages)),
-		`[{"index":0,"delta":{},"finish_reason":"stop"}]`,
+		fmt.Sprintf(`[{"index":0,"delta":{},"finish_reason":%q}]`, finish),
 	} {
 		_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"choices\":%s}\n\n", choices)
 	}

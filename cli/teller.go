@@ -78,6 +78,10 @@ type replyDocument struct {
 
 // reply shows what came of a turn that is over.
 func (c *conversation) reply(r *runner.Result) {
+	if r.Outcome.Code != "" {
+		// Told even with --quiet: a script must not take a part for the whole.
+		defer c.tell("%s (%s)", r.Outcome.Detail, r.Outcome.Code)
+	}
 	if c.format() == formatTable {
 		if !c.show.live {
 			c.out.text(r.Text)

@@ -23,7 +23,7 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 // send leads one turn and shows it.
 func (c *conversation) send(ctx context.Context, text string) (runner.Result, error) {
 	in := runner.Text(text)
-	in.Thread = c.update
+	in.Thread = c.about(text)
 	stream := c.runner.AskStream(ctx, in)
 	if c.store != nil {
 		stream = c.runner.Stream(ctx, c.id, in)
@@ -37,6 +37,9 @@ func (c *conversation) send(ctx context.Context, text string) (runner.Result, er
 		}
 		if e.Result != nil {
 			result = *e.Result
+		}
+		if e.Durable() {
+			c.noteFresh()
 		}
 		c.show.event(&e)
 	}
