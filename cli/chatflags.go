@@ -75,6 +75,9 @@ func (r *runFlags) text(a *app, cmd *cobra.Command, args []string) (string, bool
 		if err == nil && strings.TrimSpace(text) == "" {
 			err = usage("for example: echo hello | "+cmd.CommandPath()+" -m -", "nothing on stdin")
 		}
+		if err == nil {
+			err = checkText(text)
+		}
 		return text, true, err
 	case r.message.set:
 		text = r.message.text
@@ -86,7 +89,7 @@ func (r *runFlags) text(a *app, cmd *cobra.Command, args []string) (string, bool
 	if strings.TrimSpace(text) == "" {
 		return "", false, usage("for example: "+cmd.CommandPath()+` -m "hello"`, "the message is empty")
 	}
-	return text, true, nil
+	return text, true, checkText(text)
 }
 
 // oneText wants one argument at most.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,7 +110,33 @@ func writable(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	err = fill(f)
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// probeBytes is how much room there has to be.
+const probeBytes = 1 << 20
+
+// fill writes to a file and waits until the disk has it.
+func fill(f *os.File) error {
+	_, err := f.Write(make([]byte, probeBytes))
+	if err == nil {
+		err = f.Sync()
+	}
+	return err
+}
+
+// checkRoom makes sure that the folder of a store takes more.
+func checkRoom(url string) finding {
+	path, local := localPath(url)
+	if !local {
+		return finding{"room", fine, "the store is no file here", ""}
+	}
+	dir := filepath.Dir(path)
+	if err := writable(dir); err != nil {
+		return finding{"room", broke, fmt.Sprintf("%s takes nothing more: %v", dir, cause(err)), "make room on its disk, and check who owns it: nothing new can be kept"}
+	}
+	return finding{"room", fine, dir + " takes more", ""}
 }
 
 func (a *app) checkConfig() finding {
@@ -150,9 +177,13 @@ func (a *app) checkStore(ctx context.Context, now time.Time) []finding {
 		return []finding{{"store", fine, url + " does not exist yet; the first conversation makes it", ""}}
 	}
 	if err != nil {
-		return []finding{{"store", broke, err.Error(), classify(err).hint}}
+		hint := classify(err).hint
+		if strings.Contains(hint, "selvage doctor") {
+			hint = "check the path, its permissions, and that its disk is there and not full"
+		}
+		return []finding{{"store", broke, err.Error(), hint}}
 	}
-	findings := []finding{a.checkIntegrity(ctx, store, url), checkAge(ctx, store, now), checkFile(url)}
+	findings := []finding{a.checkIntegrity(ctx, store, url), checkAge(ctx, store, now), checkFile(url), checkRoom(url)}
 	if err := store.Close(); err != nil {
 		findings[0] = finding{"store", broke, "it does not close: " + err.Error(), ""}
 	}
@@ -190,13 +221,18 @@ func checkAge(ctx context.Context, store selvage.Store, now time.Time) finding {
 // checkFile looks at who may read the file of a store.
 func checkFile(url string) finding {
 	path, local := localPath(url)
-	info, err := os.Stat(path)
+	_, err := os.Stat(path)
 	if !local || err != nil {
 		return finding{"permissions", fine, "the store is no file here", ""}
 	}
 	dir, err := os.Stat(filepath.Dir(path))
-	if err == nil && dir.Mode().Perm()&0o077 != 0 && info.Mode().Perm()&0o077 != 0 {
-		return finding{"permissions", worth, fmt.Sprintf("%s can be read by others (mode %04o)", path, info.Mode().Perm()), "chmod 600 " + quote(path) + ", if it is nobody else's business"}
+	if err != nil || dir.Mode().Perm()&0o077 == 0 {
+		return finding{"permissions", fine, "the store is private", ""}
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 {
+			return finding{"permissions", worth, fmt.Sprintf("%s can be read by others (mode %04o)", name, info.Mode().Perm()), "chmod 600 " + quote(name) + ", if it is nobody else's business"}
+		}
 	}
 	return finding{"permissions", fine, "the store is private", ""}
 }

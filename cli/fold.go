@@ -118,7 +118,7 @@ func (f *fold) meets(head *selvage.Head) error {
 
 // wrong is an error about what was served besides the log.
 func (f *fold) wrong(format string, args ...any) error {
-	return &damage{err: selvage.ErrCorrupt, text: fmt.Sprintf(format, args...)}
+	return &retold{err: selvage.ErrCorrupt, text: fmt.Sprintf(format, args...)}
 }
 
 // meetsRuns holds the runs a store lists against the fold. A run that is open

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/selvagehq/selvage"
 )
@@ -47,6 +48,25 @@ func typed(ctx context.Context, r io.Reader) <-chan line {
 	return lines
 }
 
+// tooLong is a message that no store takes. What says how it compares to the
+// limit.
+func tooLong(what string) error {
+	return &failure{exit: exitUsage, class: "too_large", err: fmt.Errorf("the message is too long: %s %d bytes", what, selvage.MaxSetBytes),
+		hint: "send it in parts, or put it into a file that a tool reads"}
+}
+
+// checkText refuses a message that cannot be kept as it is.
+func checkText(text string) error {
+	switch {
+	case len(text) > selvage.MaxSetBytes:
+		return tooLong(fmt.Sprintf("it has %d of at most", len(text)))
+	case !utf8.ValidString(text):
+		return &failure{exit: exitUsage, class: "invalid", err: errors.New("the message is not UTF-8 text"),
+			hint: "convert it first: iconv -f latin1 -t utf8", details: map[string]any{"field": "message", "reason": "not valid UTF-8"}}
+	}
+	return nil
+}
+
 // readAll returns everything that is on r but the line break at its end. It
 // gives up when ctx ends.
 func readAll(ctx context.Context, r io.Reader) (string, error) {
@@ -59,6 +79,9 @@ func readAll(ctx context.Context, r io.Reader) (string, error) {
 	case all := <-read:
 		if all.err != nil {
 			return "", fmt.Errorf("read stdin: %w", all.err)
+		}
+		if len(all.text) > selvage.MaxSetBytes {
+			return "", tooLong("it has more than")
 		}
 		return strings.TrimSuffix(strings.TrimSuffix(all.text, "\n"), "\r"), nil
 	case <-ctx.Done():

@@ -49,7 +49,7 @@ func (a *app) openStore(ctx context.Context, why purpose) (selvage.Store, error)
 	}
 	chosen := a.conf.Get("store").Set()
 	path, local := localPath(url)
-	if local {
+	if local && offered(url, path) {
 		if err := a.checkPath(path, chosen, why); err != nil {
 			return nil, err
 		}
@@ -117,6 +117,12 @@ func localPath(url string) (string, bool) {
 	return url, true
 }
 
+// offered reports whether this program opens files named like that. What it
+// does not open is refused with what it does, whether or not it is there.
+func offered(url, path string) bool {
+	return !strings.HasPrefix(url, "file:") && (url != path || strings.EqualFold(filepath.Ext(path), ".db"))
+}
+
 // checkPath makes sure that opening a store for reading makes no file, and
 // that the home exists before a file is made in it.
 func (a *app) checkPath(path string, chosen bool, why purpose) error {
@@ -145,7 +151,7 @@ func (a *app) checkPath(path string, chosen bool, why purpose) error {
 func (a *app) explainOpen(url string, err error) error {
 	shown := settings.Redact(url)
 	path, local := localPath(url)
-	if info, statErr := os.Stat(path); local && statErr == nil && info.IsDir() {
+	if info, statErr := os.Stat(path); local && !strings.HasPrefix(url, "file:") && !strings.HasSuffix(url, "/") && statErr == nil && info.IsDir() {
 		return usage("name a file, such as "+filepath.Join(path, "app.db"), "store %s is a directory, not a database", shown)
 	}
 	a.log.Debug("store not opened", "store", shown, "err", err)
@@ -154,7 +160,7 @@ func (a *app) explainOpen(url string, err error) error {
 		return hinted(fmt.Errorf("store %s is not a database: %w", shown, selvage.ErrCorrupt), "check the path; nothing was changed")
 	case errors.Is(err, selvage.ErrCorrupt):
 		return hinted(err, "keep the file, and open a backup of it; nothing was changed")
-	case errors.Is(err, selvage.ErrUnsupported) && !local:
+	case errors.Is(err, selvage.ErrUnsupported) && (!local || !offered(url, path)):
 		f := classify(err)
 		f.exit = exitUsage
 		return f

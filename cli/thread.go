@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,9 +27,35 @@ func (a *app) onThread(body func(ctx context.Context, store selvage.Store, id se
 			return err
 		}
 		return a.withStore(cmd.Context(), forReading, func(ctx context.Context, store selvage.Store) error {
-			return body(ctx, store, id)
+			return plainly(id, body(ctx, store, id))
 		})
 	}
+}
+
+// plainly leaves out what an error says about a thread before it names the
+// thread once more.
+func plainly(id selvage.ThreadID, err error) error {
+	if err == nil {
+		return nil
+	}
+	name := fmt.Sprintf("thread %q", id)
+	if text := err.Error(); strings.Count(text, name) > 1 {
+		return &retold{err: err, text: text[strings.LastIndex(text, name):]}
+	}
+	return err
+}
+
+// notReached says where to look for the versions of a thread that has no such
+// version.
+func notReached(ctx context.Context, store selvage.Store, id selvage.ThreadID, at selvage.Version, err error) error {
+	if at == 0 || !errors.Is(err, selvage.ErrNotFound) {
+		return err
+	}
+	none := 0
+	if _, missing := store.Load(ctx, id, selvage.LoadOptions{Messages: &none}); missing != nil {
+		return err
+	}
+	return hinted(err, "`selvage thread log "+quote(string(id))+"` lists its versions")
 }
 
 // threadID checks an id before any store is opened for it.

@@ -30,7 +30,7 @@ func (a *app) threadMessagesCommand() *cobra.Command {
 			list.fetch = func(ctx context.Context, limit *int, cursor selvage.Cursor) ([]selvage.Message, selvage.Cursor, error) {
 				q.Limit, q.Cursor = limit, cursor
 				page, err := store.Messages(ctx, id, q)
-				return page.Items, page.Next, err
+				return page.Items, page.Next, notReached(ctx, store, id, at.v, err)
 			}
 			return list.print(ctx, a, &p)
 		}),

@@ -42,7 +42,7 @@ change, so that its id cannot be taken for a new thread by accident.`,
 				return usage("use reject, detach or cascade", "--children: %q is not one", children)
 			}
 			return a.withStore(cmd.Context(), forChanging, func(ctx context.Context, store selvage.Store) error {
-				return r.remove(ctx, store, id)
+				return plainly(id, r.remove(ctx, store, id))
 			})
 		},
 	}

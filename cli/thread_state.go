@@ -15,7 +15,7 @@ func (a *app) threadStateCommand() *cobra.Command {
 		RunE: a.onThread(func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
 			doc, err := store.State(ctx, id, at.v)
 			if err != nil {
-				return err
+				return notReached(ctx, store, id, at.v, err)
 			}
 			return a.show(&doc, func() { a.out.json(&doc) })
 		}),

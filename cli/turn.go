@@ -12,6 +12,9 @@ import (
 
 // turn sends a message and shows the reply.
 func (c *conversation) turn(ctx context.Context, text string) error {
+	if err := checkText(text); err != nil {
+		return err
+	}
 	result, err := c.send(ctx, text)
 	if err != nil {
 		return err

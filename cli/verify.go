@@ -214,18 +214,18 @@ func (p *proof) at(v selvage.Version, err error) error {
 	if v == 0 {
 		return classify(err)
 	}
-	f := classify(&damage{err: err, text: fmt.Sprintf("thread %q is damaged at version %d: %s", p.id, v, why)})
+	f := classify(&retold{err: err, text: fmt.Sprintf("thread %q is damaged at version %d: %s", p.id, v, why)})
 	f.details = map[string]any{"thread": p.id, "version": v}
 	f.hint = "what was appended before that version is whole; keep a copy of the store"
 	return f
 }
 
-// damage tells an error of a store in one sentence.
-type damage struct {
+// retold tells an error of a store in one sentence.
+type retold struct {
 	err  error
 	text string
 }
 
-func (d *damage) Error() string { return d.text }
+func (r *retold) Error() string { return r.text }
 
-func (d *damage) Unwrap() error { return d.err }
+func (r *retold) Unwrap() error { return r.err }

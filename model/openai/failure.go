@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -40,6 +41,8 @@ func (m *Model) failure(res *http.Response, err error, output bool) error {
 		return m.frame(frame, output)
 	case errors.As(err, &certificate):
 		return &model.Error{Class: model.Permanent, Err: m.redact(certificate)}
+	case err != nil && !output && unreachable(err) != nil:
+		return model.Broken(false, m.redact(unreachable(err)))
 	case err != nil:
 		return model.Broken(output, m.redact(fmt.Errorf("the answer broke off: %w", withoutURL(err))))
 	case res != nil && !output && !isEventStream(res):
@@ -172,10 +175,31 @@ func oneLine(s string) string {
 
 // redact replaces an error that repeats the key.
 func (m *Model) redact(err error) error {
-	if key := m.options.APIKey; key != "" && strings.Contains(err.Error(), key) {
+	if key := m.options.APIKey; len(key) >= minSecret && strings.Contains(err.Error(), key) {
 		return errors.New(strings.ReplaceAll(err.Error(), key, "[key]"))
 	}
 	return err
+}
+
+// minSecret is how long a key is at least for its text to be replaced. A
+// shorter one is a placeholder, and may be part of any word.
+const minSecret = 8
+
+// unreachable says which service could not be connected to; nil if err is
+// something else.
+func unreachable(err error) error {
+	var dial *net.OpError
+	if !errors.As(err, &dial) || dial.Op != "dial" {
+		return nil
+	}
+	host := "of the model"
+	var e *url.Error
+	if errors.As(err, &e) {
+		if u, parseErr := url.Parse(e.URL); parseErr == nil {
+			host = "at " + u.Host
+		}
+	}
+	return fmt.Errorf("the service %s cannot be reached: %w", host, dial.Err)
 }
 
 // withoutURL drops the URL that net/http puts in front.
