@@ -51,7 +51,7 @@ func install() error {
 			return err
 		}
 	}
-	for _, args := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "postgresql"}} {
+	for _, args := range [][]string{{"update", "-qq"}, {"install", "-y", "-qq", "-o", "Dpkg::Options::=--force-confold", "postgresql"}} {
 		cmd := exec.Command("apt-get", args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if out, err := cmd.CombinedOutput(); err != nil {
