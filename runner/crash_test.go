@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/soak"
 	"github.com/selvagehq/selvage/model/sim"
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/state"
@@ -333,7 +334,7 @@ func TestKilled(t *testing.T) {
 	for i := range children {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			if n, err := crash(t, kills/children, false); err != nil {
+			if n, err := crash(t, soak.Times(kills/children), false); err != nil {
 				t.Fatalf("after %d kills: %v", n, err)
 			}
 		})

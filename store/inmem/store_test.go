@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/soak"
 	"github.com/selvagehq/selvage/store/inmem"
 	"github.com/selvagehq/selvage/store/storetest"
 )
@@ -11,7 +12,8 @@ import (
 func TestStore(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, storetest.Config{
-		New: func(*testing.T) selvage.Store { return inmem.New(inmem.Options{}) },
+		Seeds: soak.Seeds(),
+		New:   func(*testing.T) selvage.Store { return inmem.New(inmem.Options{}) },
 		// Reopen is nil: nothing in memory outlives the process.
 	})
 }

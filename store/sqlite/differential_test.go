@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/soak"
 	"github.com/selvagehq/selvage/state"
 	"github.com/selvagehq/selvage/store/inmem"
 	"github.com/selvagehq/selvage/store/sqlite"
@@ -18,7 +19,7 @@ import (
 // of whose commits fail, and to a store in memory, and compares all they say.
 func TestDifferential(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(4) {
+	for seed := range uint64(soak.Times(4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			newTwins(t, seed).run(200)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/process"
+	"github.com/selvagehq/selvage/internal/soak"
 	"github.com/selvagehq/selvage/store/sqlite"
 )
 
@@ -25,7 +26,7 @@ func self(name string) selvage.Owner { return process.Self(name) }
 // time for everything it had been told was there.
 func TestKill(t *testing.T) {
 	t.Parallel()
-	const kills = 30
+	kills := soak.Times(30)
 	path := filepath.Join(t.TempDir(), "selvage.db")
 	acknowledged := make(map[string]string) // "thread version": what it says
 	for i := range kills {

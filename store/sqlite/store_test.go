@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/soak"
 	"github.com/selvagehq/selvage/store/sqlite"
 	"github.com/selvagehq/selvage/store/storetest"
 )
@@ -25,6 +26,7 @@ func TestStore(t *testing.T) {
 		return open(t, s.(*sqlite.Store).Path(), sqlite.Options{Durability: sqlite.Ephemeral})
 	}
 	storetest.Run(t, storetest.Config{
+		Seeds: soak.Seeds(),
 		New: func(t *testing.T) selvage.Store {
 			return open(t, filepath.Join(t.TempDir(), "selvage.db"), sqlite.Options{Durability: sqlite.Ephemeral})
 		},
