@@ -89,7 +89,8 @@ func tellThread(t *testing.T, path string) {
 		{Messages: []selvage.Message{say("m1", "one, again"), say("m2", "two")}},
 		{RunID: "r", Runs: []selvage.RunUpdate{{ID: "r", Status: selvage.RunRunning},
 			{ID: "r", Status: selvage.RunDone, Outcome: &selvage.Outcome{Kind: selvage.OutcomeFailed}}}},
-		{Messages: []selvage.Message{say("m3", "the incriminating one")}},
+		{Messages: []selvage.Message{say("m3", "the incriminating one")},
+			Calls: []selvage.CallUpdate{{CallID: "c", Status: selvage.CallStarted}, {CallID: "c", Status: selvage.CallSucceeded}}},
 	} {
 		if _, err := s.Append(t.Context(), "a", set, pre); err != nil {
 			t.Fatal(err)

@@ -92,6 +92,9 @@ func (p *Plan) judgeCalls(r *Request, h *Head, rd Reader) error {
 		}
 		p.placeCall(call)
 	}
+	if len(p.Next.OpenCalls) == 0 {
+		p.Next.OpenCalls = nil // none is none, however it came to that
+	}
 	return nil
 }
 
