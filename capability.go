@@ -1,5 +1,7 @@
 package selvage
 
+import "context"
+
 // As finds a capability of store, an interface such as [Leaser], through the
 // layers of decorators around it. A layer that has a method
 //
@@ -25,4 +27,12 @@ func As[T any](store Store) (T, bool) {
 		}
 		store = layer.Unwrap()
 	}
+}
+
+// Checker is a store that can look over the files or tables it keeps, apart
+// from what they say. It writes nothing.
+type Checker interface {
+	// CheckIntegrity reads everything the engine keeps and returns an error
+	// matching [ErrCorrupt] that tells what is damaged.
+	CheckIntegrity(ctx context.Context) error
 }

@@ -162,11 +162,6 @@ func (a *app) checkConfig() finding {
 	return finding{"configuration", fine, fmt.Sprintf("%d files read", found), ""}
 }
 
-// integrityChecker is a store that can check its own files.
-type integrityChecker interface {
-	CheckIntegrity(ctx context.Context) error
-}
-
 func (a *app) checkStore(ctx context.Context, now time.Time) []finding {
 	url, err := a.storeURL()
 	if err != nil {
@@ -192,7 +187,7 @@ func (a *app) checkStore(ctx context.Context, now time.Time) []finding {
 
 func (a *app) checkIntegrity(ctx context.Context, store selvage.Store, url string) finding {
 	shown := settings.Redact(url)
-	checker, ok := selvage.As[integrityChecker](store)
+	checker, ok := selvage.As[selvage.Checker](store)
 	if !ok {
 		return finding{"store", fine, shown + " opens", ""}
 	}

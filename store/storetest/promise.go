@@ -1,6 +1,10 @@
 package storetest
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"github.com/selvagehq/selvage"
+)
 
 // promise is one sentence of the contract, and how to catch a store that
 // breaks it.
@@ -32,43 +36,52 @@ func (p promise) check(k *kit) {
 type group struct {
 	name     string
 	promises []promise
+	// offered reports whether a store has the capability that the group is
+	// about; nil if every store has it.
+	offered func(selvage.Store) bool
+}
+
+// needs reports whether a store has the capability C.
+func needs[C any](s selvage.Store) bool {
+	_, ok := selvage.As[C](s)
+	return ok
 }
 
 // groups are all the promises that hold for a store of this configuration.
 func groups(cfg Config) []group {
 	all := []group{
-		{"Append", appendPromises()},
-		{"Idempotency", idempotencyPromises()},
-		{"Preconditions", preconditionPromises()},
-		{"Order", orderPromises()},
-		{"Dedupe", dedupePromises()},
-		{"Chain", chainPromises()},
-		{"Shape", shapePromises()},
-		{"IDs", idPromises()},
-		{"Limits", limitPromises()},
-		{"Runs", runPromises()},
-		{"Calls", callPromises()},
-		{"Load", loadPromises()},
-		{"State", statePromises()},
-		{"Messages", messagePromises()},
-		{"Changes", changePromises()},
-		{"Threads", threadPromises()},
-		{"RunList", runListPromises()},
-		{"Hierarchy", hierarchyPromises()},
-		{"Delete", deletePromises()},
-		{"Cursors", cursorPromises()},
-		{"Lease", leasePromises()},
-		{"Fence", fencePromises()},
-		{"Concurrency", concurrencyPromises()},
-		{"Close", closePromises()},
-		{"Aliasing", aliasingPromises()},
-		{"Sequences", sequencePromises(cfg)},
+		{name: "Append", promises: appendPromises()},
+		{name: "Idempotency", promises: idempotencyPromises()},
+		{name: "Preconditions", promises: preconditionPromises()},
+		{name: "Order", promises: orderPromises()},
+		{name: "Dedupe", promises: dedupePromises()},
+		{name: "Chain", promises: chainPromises()},
+		{name: "Shape", promises: shapePromises()},
+		{name: "IDs", promises: idPromises()},
+		{name: "Limits", promises: limitPromises()},
+		{name: "Runs", promises: runPromises()},
+		{name: "Calls", promises: callPromises()},
+		{name: "Load", promises: loadPromises()},
+		{name: "State", promises: statePromises()},
+		{name: "Messages", promises: messagePromises()},
+		{name: "Changes", promises: changePromises()},
+		{name: "Threads", promises: threadPromises()},
+		{name: "RunList", promises: runListPromises()},
+		{name: "Hierarchy", promises: hierarchyPromises()},
+		{name: "Delete", promises: deletePromises()},
+		{name: "Cursors", promises: cursorPromises()},
+		{name: "Lease", promises: leasePromises()},
+		{name: "Fence", promises: fencePromises()},
+		{name: "Concurrency", promises: concurrencyPromises()},
+		{name: "Close", promises: closePromises()},
+		{name: "Aliasing", promises: aliasingPromises()},
+		{name: "Sequences", promises: sequencePromises(cfg)},
 	}
 	if cfg.Reopen != nil {
-		all = append(all, group{"Reopen", reopenPromises()})
+		all = append(all, group{name: "Reopen", promises: reopenPromises()})
 	}
 	if cfg.Share != nil {
-		all = append(all, group{"Share", sharePromises()})
+		all = append(all, group{name: "Share", promises: sharePromises()})
 	}
 	return all
 }

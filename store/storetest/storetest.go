@@ -18,6 +18,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/selvagehq/selvage"
@@ -37,6 +38,10 @@ type Config struct {
 	// Share opens what an open store holds a second time, as another process
 	// does that works on it at the same time. Nil says that nobody can.
 	Share func(t *testing.T, first selvage.Store) selvage.Store
+
+	// Lacks names the groups of tests about capabilities that the store does
+	// not have. A store that lacks one it does not name fails.
+	Lacks []string
 
 	// Seeds are random sequences to run besides the built-in ones. A failure
 	// names its seed.
@@ -60,6 +65,12 @@ func Run(t *testing.T, cfg Config) {
 func (g group) run(t *testing.T, cfg Config) {
 	t.Parallel()
 	shared := opened(t, cfg.New(t))
+	if g.offered != nil && !g.offered(shared) {
+		if slices.Contains(cfg.Lacks, g.name) {
+			return
+		}
+		t.Fatalf("storetest: the store does not offer %s; if that is meant, name it in Config.Lacks", g.name)
+	}
 	for _, p := range g.promises {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
