@@ -109,6 +109,13 @@ func (x *run) opening(in Input, head *selvage.Head) (*selvage.ChangeSet, error) 
 	if err := x.patch(sourcePrepare, x.leftovers(x.doc)); err != nil {
 		return nil, err
 	}
+	migrate := func() error { return x.migrate(x.doc) }
+	if in.State != nil {
+		migrate = x.migrateHanded
+	}
+	if err := migrate(); err != nil {
+		return nil, err
+	}
 	set.Messages, set.Calls, set.Patches = x.pending.messages, x.pending.calls, x.pending.patches
 	if in.State != nil {
 		doc := x.doc

@@ -139,8 +139,13 @@ func (r *Runner) takeOver(ctx context.Context, open *selvage.Run) (*Recovered, e
 	if head.OpenRun == nil || head.OpenRun.ID != open.ID || head.OpenRun.Status == selvage.RunWaiting {
 		return nil, nil
 	}
-	if one.Difference = r.difference(head.OpenRun); one.Difference == "" {
-		x.resume(head.OpenRun)
+	one.Difference = r.difference(head.OpenRun)
+	if one.Difference == "" {
+		if err := x.resume(head.OpenRun); err != nil {
+			one.Difference = err.Error()
+		}
+	}
+	if one.Difference == "" {
 		x.drive(ctx)
 		return one, nil
 	}

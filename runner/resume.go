@@ -10,7 +10,7 @@ import (
 
 // resume takes up an open run that another process began and nobody leads any
 // more. The ledger holds its thread.
-func (x *run) resume(open *selvage.Run) {
+func (x *run) resume(open *selvage.Run) error {
 	x.id, x.parent, x.resumed = open.ID, open.ParentRunID, true
 	if open.Spec != nil {
 		x.spec = *open.Spec
@@ -22,6 +22,7 @@ func (x *run) resume(open *selvage.Run) {
 	for _, use := range x.spec.Tools {
 		x.tools = append(x.tools, x.r.tools[use.Name].Spec())
 	}
+	return x.migrate(x.doc)
 }
 
 // difference says what a run needs that this runner does not have, or "".
@@ -62,8 +63,7 @@ func (x *run) rejoin(open *selvage.Run) error {
 	if lack := x.r.difference(open); lack != "" {
 		return &selvage.InvalidError{Field: "RunID", Reason: fmt.Sprintf("run %q is open, but this runner cannot go on with it: %s", open.ID, lack)}
 	}
-	x.resume(open)
-	return nil
+	return x.resume(open)
 }
 
 // past looks for a run of the thread that had ended before, because the store
