@@ -8,6 +8,8 @@ func (s *Store) Capability(target any) bool {
 	switch t := target.(type) {
 	case *selvage.Leaser:
 		*t = s
+	case *selvage.Inspector:
+		*t = s
 	default:
 		return false
 	}

@@ -10,6 +10,8 @@ func (s *Store) Capability(target any) bool {
 		*t = s
 	case *selvage.Checker:
 		*t = s
+	case *selvage.Inspector:
+		*t = s
 	default:
 		return false
 	}

@@ -76,6 +76,7 @@ func groups(cfg Config) []group {
 		{name: "Close", promises: closePromises()},
 		{name: "Aliasing", promises: aliasingPromises()},
 		{name: "Sequences", promises: sequencePromises(cfg)},
+		{name: "Inspect", promises: inspectPromises(), offered: needs[selvage.Inspector]},
 	}
 	if cfg.Reopen != nil {
 		all = append(all, group{name: "Reopen", promises: reopenPromises()})

@@ -1,0 +1,41 @@
+package inmem
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/selvagehq/selvage"
+)
+
+// Inspect implements [selvage.Inspector]. Nothing is on a disk, so that there
+// are no bytes to count but those of bodies.
+func (s *Store) Inspect(ctx context.Context) (selvage.StoreInfo, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.enter(ctx); err != nil {
+		return selvage.StoreInfo{}, fmt.Errorf("inspect: %w", err)
+	}
+	info := selvage.StoreInfo{Backend: "memory", Durability: "none", Generation: 1, Runs: int64(len(s.runs))}
+	for _, t := range s.threads {
+		switch {
+		case t.head.Exists():
+			info.Threads++
+		case t.head.Deleted:
+			info.Tombstones++
+		}
+		if t.head.OpenRun != nil {
+			info.OpenRuns++
+		}
+		for i := range t.log {
+			c := &t.log[i]
+			body := selvage.Body{Messages: c.Messages, Rest: c.Rest}
+			info.Changes++
+			info.Messages += int64(c.Added)
+			info.BodyBytes += int64(body.Size())
+			if i > 0 && !t.docs[i].Equal(t.docs[i-1]) || i == 0 && t.docs[i].Len() > 0 {
+				info.StateBytes += int64(len(c.Rest))
+			}
+		}
+	}
+	return info, nil
+}
