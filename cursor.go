@@ -51,6 +51,14 @@ func (k *CursorKey) Open(c Cursor, shape, place any) error {
 	return nil
 }
 
+// Tenant returns the key that seals the cursors of one tenant of the store.
+func (k *CursorKey) Tenant(name string) CursorKey {
+	h := hmac.New(sha256.New, k[:])
+	h.Write([]byte("tenant "))
+	h.Write([]byte(name))
+	return CursorKey(h.Sum(nil))
+}
+
 func (k *CursorKey) mac(shape any, place []byte) ([]byte, error) {
 	data, err := encodeJSON(shape)
 	if err != nil {

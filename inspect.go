@@ -2,8 +2,7 @@ package selvage
 
 import "context"
 
-// StoreInfo tells what a store keeps. Counts are of all tenants for a store
-// that serves them all, and of one for the store of a tenant.
+// StoreInfo tells what a store keeps. Counts are of all tenants.
 type StoreInfo struct {
 	Backend    string `json:"backend"`              // sqlite, postgres, memory
 	Engine     string `json:"engine,omitempty"`     // the engine's name and version
@@ -31,7 +30,8 @@ type StoreInfo struct {
 	CacheBytes int64 `json:"cache_bytes"`
 }
 
-// Inspector is a store that can count what it keeps.
+// Inspector is a store that can count what it keeps. The store of a tenant is
+// none.
 type Inspector interface {
 	// Inspect counts everything the store keeps. It takes time in proportion
 	// to that, and holds no writer up. Counts may be of moments that lie

@@ -26,6 +26,10 @@ func checkID(kind, id string) error {
 // are no appends. The error matches [selvage.ErrInvalid].
 func CheckThreadID(id selvage.ThreadID) error { return checkID("thread", string(id)) }
 
+// CheckTenant returns nil if name may name a tenant. The error matches
+// [selvage.ErrInvalid].
+func CheckTenant(name string) error { return checkID("tenant", name) }
+
 type rawJSON = json.RawMessage
 
 func invalid(field, format string, args ...any) error {

@@ -5,13 +5,28 @@ import "github.com/selvagehq/selvage"
 // Capability offers what the store can do beyond [selvage.Store]; see
 // [selvage.As].
 func (s *Store) Capability(target any) bool {
+	if s.tenant != "" && forOperators(target) {
+		return false
+	}
 	switch t := target.(type) {
 	case *selvage.Leaser:
 		*t = s
 	case *selvage.Inspector:
 		*t = s
+	case *selvage.Tenancy:
+		*t = s
 	default:
 		return false
 	}
 	return true
+}
+
+// forOperators reports whether a capability reaches beyond one tenant.
+func forOperators(target any) bool {
+	switch target.(type) {
+	case *selvage.Tenancy, *selvage.Inspector:
+		return true
+	default:
+		return false
+	}
 }

@@ -48,7 +48,7 @@ func (s *Store) claim(ctx context.Context, id selvage.ThreadID, owner selvage.Ow
 	}
 	t := s.threads[id]
 	if t == nil {
-		t = &thread{}
+		t = &thread{head: *s.head(id)}
 		s.threads[id] = t
 	}
 	if t.head.Deleted {

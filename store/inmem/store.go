@@ -18,8 +18,9 @@ import (
 )
 
 var (
-	_ selvage.Store  = (*Store)(nil)
-	_ selvage.Leaser = (*Store)(nil)
+	_ selvage.Store   = (*Store)(nil)
+	_ selvage.Leaser  = (*Store)(nil)
+	_ selvage.Tenancy = (*Store)(nil)
 )
 
 // Options configures [New]. The zero value is ready to use.
@@ -34,19 +35,37 @@ type Options struct {
 // [selvage.Leaser] and is safe for concurrent use; one writer works at a time.
 // Nothing of it is durable: an append that returned is lost with the process.
 type Store struct {
-	now     func() time.Time
-	cursors selvage.CursorKey
+	*engine
+	*space                    // of the tenant
+	tenant  string            // empty for the store that was opened
+	cursors selvage.CursorKey // of the tenant
+	left    bool              // a tenant's store that was closed; guarded by engine.mu
+}
 
-	mu      sync.RWMutex // guards everything below, and what it points to
+// engine is what the tenants of a store share.
+type engine struct {
+	now func() time.Time
+
+	mu     sync.RWMutex // guards everything below, and what it points to
+	spaces map[string]*space
+	clock  int64 // counts writes, so that what was written later sorts later within one millisecond
+	closed bool
+}
+
+// space is what there is of one tenant. It is guarded by engine.mu.
+type space struct {
 	threads map[selvage.ThreadID]*thread
 	runs    map[selvage.RunID]*runRow
-	clock   int64 // counts writes, so that what was written later sorts later within one millisecond
-	closed  bool
+}
+
+func newSpace() *space {
+	return &space{threads: make(map[selvage.ThreadID]*thread), runs: make(map[selvage.RunID]*runRow)}
 }
 
 // New returns an empty store.
 func New(opts Options) *Store {
-	s := &Store{now: opts.Now, threads: make(map[selvage.ThreadID]*thread), runs: make(map[selvage.RunID]*runRow)}
+	s := &Store{engine: &engine{now: opts.Now}, space: newSpace()}
+	s.spaces = map[string]*space{"": s.space}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -54,14 +73,22 @@ func New(opts Options) *Store {
 	return s
 }
 
-// Close forgets everything. It waits for calls under way.
+// Close forgets everything. It waits for calls under way. The store of a
+// tenant forgets nothing when it is closed.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	switch {
+	case s.closed || s.left:
 		return errClosed
+	case s.tenant != "":
+		s.left = true
+		return nil
 	}
-	s.closed, s.threads, s.runs = true, nil, nil
+	for _, tenant := range s.spaces {
+		*tenant = space{}
+	}
+	s.closed, s.spaces = true, nil
 	return nil
 }
 
@@ -69,7 +96,7 @@ var errClosed = fmt.Errorf("in-memory store: %w", selvage.ErrClosed)
 
 // enter reports why nothing may be done now. The store must be locked.
 func (s *Store) enter(ctx context.Context) error {
-	if s.closed {
+	if s.closed || s.left {
 		return errClosed
 	}
 	return ctx.Err()
@@ -98,5 +125,5 @@ func (s *Store) head(id selvage.ThreadID) *commit.Head {
 	if t := s.threads[id]; t != nil {
 		return &t.head
 	}
-	return &commit.Head{}
+	return &commit.Head{Thread: selvage.Thread{Tenant: s.tenant}}
 }

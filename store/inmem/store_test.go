@@ -11,9 +11,18 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, storetest.Config{
+	storetest.Run(t, config())
+}
+
+func TestTenantStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Scoped(config()))
+}
+
+func config() storetest.Config {
+	return storetest.Config{
 		Seeds: soak.Seeds(),
 		New:   func(*testing.T) selvage.Store { return inmem.New(inmem.Options{}) },
 		// Reopen is nil: nothing in memory outlives the process.
-	})
+	}
 }

@@ -145,7 +145,7 @@ func (a *attempt) warm() (*head, *commit.Plan) {
 		if !a.request.Pre.IsNew() {
 			return nil, nil
 		}
-		h = newHead()
+		h = newHead(a.key.tenant)
 	}
 	plan, err := a.request.Judge(&h.Head, hopeful{h}, a.store.now())
 	if err != nil {

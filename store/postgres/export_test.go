@@ -7,8 +7,8 @@ import (
 
 // HotStatements are the statements that run all the time, by what they do.
 func HotStatements() map[string]string {
-	s := &Store{}
-	h := newHead()
+	s := &Store{base: &base{}}
+	h := newHead("")
 	h.Thread.Version, h.NextSeq = 1, 1
 	r := &commit.Request{Set: selvage.ChangeSet{Fence: &selvage.Fence{}}}
 	w, err := s.newWrite(h, &commit.Plan{Next: commit.Head{Thread: selvage.Thread{Version: 2}},

@@ -58,9 +58,10 @@ type threadInfo struct {
 // head decodes the row. A missing row is a thread that never was.
 func (r *headRow) head(tenant string, id selvage.ThreadID) (*head, error) {
 	if r.version == nil {
-		return newHead(), nil
+		return newHead(tenant), nil
 	}
-	h := &head{stateVersion: *r.stateVersion, tombstone: *r.tombstone, firstSeq: *r.firstSeq}
+	h := newHead(tenant)
+	*h = head{Head: h.Head, stateVersion: *r.stateVersion, tombstone: *r.tombstone, firstSeq: *r.firstSeq}
 	if h.stateVersion == 0 {
 		h.doc = &state.Document{}
 	}
@@ -94,7 +95,11 @@ func (r *headRow) head(tenant string, id selvage.ThreadID) (*head, error) {
 }
 
 // newHead is the head of a thread that never was.
-func newHead() *head { return &head{firstSeq: 1, doc: &state.Document{}} }
+func newHead(tenant string) *head {
+	h := &head{firstSeq: 1, doc: &state.Document{}}
+	h.Thread.Tenant = tenant
+	return h
+}
 
 // setInfo decodes what has no column of its own.
 func (h *head) setInfo(data []byte) error {

@@ -137,7 +137,7 @@ func (s *Store) raiseEpoch(k threadKey, version, epoch int64) {
 	h := s.heads.get(k)
 	switch {
 	case h == nil && version == 0:
-		h = newHead()
+		h = newHead(k.tenant)
 	case h == nil || int64(h.Thread.Version) != version:
 		s.heads.drop(k)
 		return

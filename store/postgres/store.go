@@ -15,8 +15,9 @@ import (
 )
 
 var (
-	_ selvage.Store  = (*Store)(nil)
-	_ selvage.Leaser = (*Store)(nil)
+	_ selvage.Store   = (*Store)(nil)
+	_ selvage.Leaser  = (*Store)(nil)
+	_ selvage.Tenancy = (*Store)(nil)
 )
 
 // Store keeps threads in PostgreSQL. It implements [selvage.Store] and
@@ -28,23 +29,29 @@ var (
 // fails too the error matches [selvage.ErrUnknownOutcome]. Connections are
 // made anew as soon as the server is back.
 type Store struct {
-	pool   *pgxpool.Pool
-	log    *slog.Logger
-	now    func() time.Time
-	tenant string
-
-	cursors    selvage.CursorKey
-	generation int64 // of the database, in the place where ord has it
-
-	// plain is set when prepared statements have turned out not to work.
-	plain *atomic.Bool
-	heads *headCache
-	gates *gates
-	keep  *keeper
+	*base
+	tenant  string            // empty for the store that was opened
+	cursors selvage.CursorKey // of the tenant
 
 	mu     sync.Mutex // guards closed
 	closed bool
 	calls  sync.WaitGroup // under way
+}
+
+// base is what the tenants of a store share.
+type base struct {
+	root *Store // the store that was opened
+	pool *pgxpool.Pool
+	log  *slog.Logger
+	now  func() time.Time
+
+	generation int64 // of the database, in the place where ord has it
+
+	// plain is set when prepared statements have turned out not to work.
+	plain atomic.Bool
+	heads *headCache
+	gates *gates
+	keep  *keeper
 }
 
 // Open opens the store in the database that url names and brings its schema up
@@ -72,7 +79,8 @@ func open(ctx context.Context, url string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{log: opts.Logger, now: opts.Now, plain: new(atomic.Bool), heads: newHeadCache(opts.CacheBytes), gates: newGates()}
+	s := &Store{base: &base{log: opts.Logger, now: opts.Now, heads: newHeadCache(opts.CacheBytes), gates: newGates()}}
+	s.root = s
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		if s.plain.Load() {
 			c.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -114,7 +122,8 @@ func (s *Store) prepare(ctx context.Context) error {
 // generationShift is where the generation stands in the order of changes.
 const generationShift = 48
 
-// Close waits for the calls under way and closes the connections.
+// Close waits for the calls under way and closes the connections. The store of
+// a tenant leaves them open for the others.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	was := s.closed
@@ -124,6 +133,9 @@ func (s *Store) Close() error {
 		return errClosed
 	}
 	s.calls.Wait()
+	if s != s.root {
+		return nil
+	}
 	s.keep.stop()
 	s.pool.Close()
 	return nil
@@ -141,6 +153,14 @@ func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if s != s.root {
+		done, err := s.root.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.calls.Add(1)
+		return func() { s.calls.Done(); done() }, nil
 	}
 	s.calls.Add(1)
 	return s.calls.Done, nil

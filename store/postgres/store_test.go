@@ -128,6 +128,11 @@ func with(url, option string) string {
 
 // conform runs the kit on stores whose URLs have further options.
 func conform(t *testing.T, option string) {
+	t.Helper()
+	storetest.Run(t, config(option))
+}
+
+func config(option string) storetest.Config {
 	var mu sync.Mutex // guards urls
 	urls := make(map[selvage.Store]string)
 	opened := func(t *testing.T, url string) selvage.Store {
@@ -142,7 +147,7 @@ func conform(t *testing.T, option string) {
 		defer mu.Unlock()
 		return urls[s]
 	}
-	storetest.Run(t, storetest.Config{
+	return storetest.Config{
 		New: func(t *testing.T) selvage.Store { return opened(t, with(database(t), option)) },
 		Reopen: func(t *testing.T, old selvage.Store) selvage.Store {
 			if err := old.Close(); err != nil {
@@ -151,7 +156,12 @@ func conform(t *testing.T, option string) {
 			return opened(t, urlOf(old))
 		},
 		Share: func(t *testing.T, first selvage.Store) selvage.Store { return opened(t, urlOf(first)) },
-	})
+	}
+}
+
+func TestTenantStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Scoped(config("pool_max_conns=8")))
 }
 
 func TestStore(t *testing.T) {

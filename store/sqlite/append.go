@@ -11,9 +11,6 @@ import (
 	"github.com/selvagehq/selvage/store/commit"
 )
 
-// tenant is whose threads this handle sees.
-const tenant = ""
-
 // Append implements [selvage.Store]. An append that waits for its turn when
 // the context ends is not written; one that has begun is waited for.
 func (s *Store) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
@@ -33,7 +30,7 @@ func (s *Store) append(ctx context.Context, id selvage.ThreadID, set selvage.Cha
 	if err != nil {
 		return receipt, err
 	}
-	err = s.writer.do(ctx, r.Body.Size(), func(t *txn) (err error) {
+	err = s.writer.do(ctx, s.tenant, r.Body.Size(), func(t *txn) (err error) {
 		receipt, err = t.append(r)
 		return err
 	})
@@ -187,9 +184,9 @@ func (t *txn) writeRows(next *entry, ch *change, p *commit.Plan) error {
 			return err
 		}
 	}
-	t.changed[next.Thread.ID] = next
+	t.changed[next.name()] = next
 	if next.tail.long() {
-		t.w.chores.keepDoc(next.Thread.ID)
+		t.w.chores.keepDoc(next.name())
 	}
 	return nil
 }
@@ -222,7 +219,7 @@ func (t *txn) updateHead(from, to *entry, p *commit.Plan, says bool) (err error)
 	}
 	n, err := t.exec(query, append(args, to.key, int64(from.Thread.Version), from.Epoch)...)
 	if err == nil && n != 1 {
-		t.w.store.cache.forget(to.Thread.ID)
+		t.w.store.cache.forget(to.name())
 		err = fmt.Errorf("thread %q is not where the cache says: %w", to.Thread.ID, errNoRow)
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"sync"
 
-	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
 )
 
@@ -40,6 +39,9 @@ const (
 	entryOverhead = 1 << 10
 )
 
+// name is what the cache knows the entry by.
+func (e *entry) name() threadKey { return keyOf(&e.Thread) }
+
 func (e *entry) size() int { return entryOverhead + 2*e.doc.Size() }
 
 // cache keeps the entries that were used last, up to a number of bytes. It is
@@ -49,15 +51,15 @@ type cache struct {
 	limit int
 	bytes int
 	order *list.List // of *entry, last used first
-	byID  map[selvage.ThreadID]*list.Element
+	byID  map[threadKey]*list.Element
 }
 
 func newCache(limit int) *cache {
-	return &cache{limit: limit, order: list.New(), byID: make(map[selvage.ThreadID]*list.Element)}
+	return &cache{limit: limit, order: list.New(), byID: make(map[threadKey]*list.Element)}
 }
 
 // get returns the entry of a thread, or nil.
-func (c *cache) get(id selvage.ThreadID) *entry {
+func (c *cache) get(id threadKey) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byID[id]
@@ -72,7 +74,7 @@ func (c *cache) get(id selvage.ThreadID) *entry {
 func (c *cache) put(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(e.Thread.ID)
+	c.drop(e.name())
 	c.keep(e)
 }
 
@@ -80,7 +82,7 @@ func (c *cache) put(e *entry) {
 func (c *cache) offer(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.byID[e.Thread.ID]; old != nil {
+	if old := c.byID[e.name()]; old != nil {
 		known := old.Value.(*entry)
 		if known.Thread.Version > e.Thread.Version || known.Hash == e.Hash && known.docKnown {
 			return
@@ -89,19 +91,19 @@ func (c *cache) offer(e *entry) {
 			// The writer's head is as good, and it knows when it was read.
 			e.head, e.seen = known.head, known.seen
 		}
-		c.drop(e.Thread.ID)
+		c.drop(e.name())
 	}
 	c.keep(e)
 }
 
 // forget drops the entry of a thread.
-func (c *cache) forget(id selvage.ThreadID) {
+func (c *cache) forget(id threadKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drop(id)
 }
 
-func (c *cache) drop(id selvage.ThreadID) {
+func (c *cache) drop(id threadKey) {
 	if e := c.byID[id]; e != nil {
 		c.bytes -= e.Value.(*entry).size()
 		c.order.Remove(e)
@@ -115,8 +117,8 @@ func (c *cache) keep(e *entry) {
 		return
 	}
 	c.bytes += size
-	c.byID[e.Thread.ID] = c.order.PushFront(e)
+	c.byID[e.name()] = c.order.PushFront(e)
 	for c.bytes > c.limit {
-		c.drop(c.order.Back().Value.(*entry).Thread.ID)
+		c.drop(c.order.Back().Value.(*entry).name())
 	}
 }

@@ -41,7 +41,7 @@ func (s *Store) changes(ctx context.Context, c *conn, id selvage.ThreadID, q sel
 	if err != nil {
 		return out, err
 	}
-	h, err := readHead(c, tenant, id)
+	h, err := readHead(c, s.tenant, id)
 	if err == nil {
 		err = h.readable()
 	}

@@ -4,8 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/selvagehq/selvage"
 )
 
 const (
@@ -35,14 +33,14 @@ type chores struct {
 	last atomic.Int64  // when a group was last committed, in Unix nanoseconds
 
 	mu   sync.Mutex // guards docs
-	docs map[selvage.ThreadID]struct{}
+	docs map[threadKey]struct{}
 
 	pages int // written since the log was last copied; belongs to who has the turn
 }
 
 func startChores(w *writer) *chores {
 	c := &chores{w: w, due: make(chan struct{}, 1), soon: make(chan struct{}, 1), quit: make(chan struct{}),
-		done: make(chan struct{}), docs: make(map[selvage.ThreadID]struct{})}
+		done: make(chan struct{}), docs: make(map[threadKey]struct{})}
 	go c.work()
 	return c
 }
@@ -62,7 +60,7 @@ func poke(tokens chan struct{}) {
 }
 
 // keepDoc has the document of a thread cached when there is time.
-func (c *chores) keepDoc(id selvage.ThreadID) {
+func (c *chores) keepDoc(id threadKey) {
 	c.mu.Lock()
 	c.docs[id] = struct{}{}
 	c.mu.Unlock()
@@ -138,7 +136,7 @@ func (c *chores) saveDocs() {
 	c.mu.Lock()
 	var group []*request
 	for id := range c.docs {
-		group = append(group, &request{done: make(chan struct{}), run: func(t *txn) error { return t.saveDoc(id) }})
+		group = append(group, &request{done: make(chan struct{}), tenant: id.tenant, run: func(t *txn) error { return t.saveDoc(id.id) }})
 	}
 	clear(c.docs)
 	c.mu.Unlock()

@@ -28,7 +28,7 @@ func (s *Store) delete(ctx context.Context, id selvage.ThreadID, strategy selvag
 	if err := commit.CheckStrategy(strategy); err != nil {
 		return err
 	}
-	return s.writer.do(ctx, 0, func(t *txn) error { return t.delete(id, strategy) })
+	return s.writer.do(ctx, s.tenant, 0, func(t *txn) error { return t.delete(id, strategy) })
 }
 
 // delete buries a thread and looks after its children.
@@ -69,7 +69,7 @@ func (t *txn) delete(id selvage.ThreadID, strategy selvage.DeleteStrategy) error
 // children returns the children of a thread, the oldest first.
 func (t *txn) children(id selvage.ThreadID) (ids []selvage.ThreadID, err error) {
 	r, err := t.c.query(`SELECT id FROM threads WHERE tenant = ? AND born IS NOT NULL AND parent <> '' AND parent = ? ORDER BY born`,
-		tenant, string(id))
+		t.tenant, string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (t *txn) bury(id selvage.ThreadID) error {
 	if err := t.erase(e); err != nil {
 		return err
 	}
-	t.changed[id] = next
+	t.changed[next.name()] = next
 	return nil
 }
 

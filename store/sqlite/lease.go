@@ -69,7 +69,7 @@ func (s *Store) acquire(ctx context.Context, id selvage.ThreadID, owner selvage.
 	var dead int64 // epoch of a holder that was found dead
 	for {
 		var holder *selvage.Lease
-		err := s.writer.do(ctx, 0, func(t *txn) (err error) {
+		err := s.writer.do(ctx, s.tenant, 0, func(t *txn) (err error) {
 			out, holder, err = t.claim(id, data.(string), ttl, dead)
 			return err
 		})
@@ -125,16 +125,16 @@ func (t *txn) claim(id selvage.ThreadID, owner string, ttl time.Duration, dead i
 	}
 	n, err := t.exec(claimLease, out.Epoch, owner, out.Token, until.UnixMilli(), next.key, e.Epoch)
 	if err == nil && n != 1 {
-		t.w.store.cache.forget(id)
+		t.w.store.cache.forget(next.name())
 		err = fmt.Errorf("thread %q is not where the cache says: %w", id, errNoRow)
 	}
 	next.Epoch, next.seen = out.Epoch, t.w.seen
-	t.changed[id] = &next
+	t.changed[next.name()] = &next
 	return out, nil, err
 }
 
 func (t *txn) readLease(id selvage.ThreadID) (l lease, err error) {
-	_, err = t.c.one(func(r *rows) { l = lease{r.text(0), r.time(1), r.text(2), r.int(3)} }, selectLease, tenant, string(id))
+	_, err = t.c.one(func(r *rows) { l = lease{r.text(0), r.time(1), r.text(2), r.int(3)} }, selectLease, t.tenant, string(id))
 	return l, err
 }
 
@@ -153,11 +153,11 @@ func (s *Store) renew(ctx context.Context, l selvage.Lease, ttl time.Duration) (
 		return l, err
 	}
 	defer s.leave()
-	err := s.writer.do(ctx, 0, func(t *txn) (err error) {
+	err := s.writer.do(ctx, s.tenant, 0, func(t *txn) (err error) {
 		if l.Until, err = expiry(t.now, ttl); err != nil {
 			return err
 		}
-		n, err := t.exec(renewLease, l.Until.UnixMilli(), tenant, string(l.ThreadID), l.Epoch, l.Token)
+		n, err := t.exec(renewLease, l.Until.UnixMilli(), t.tenant, string(l.ThreadID), l.Epoch, l.Token)
 		if err != nil || n == 1 {
 			return err
 		}
@@ -188,8 +188,8 @@ func (s *Store) release(ctx context.Context, l selvage.Lease) error {
 		return err
 	}
 	defer s.leave()
-	return s.writer.do(ctx, 0, func(t *txn) error {
-		n, err := t.exec(dropLease, tenant, string(l.ThreadID), l.Epoch, l.Token)
+	return s.writer.do(ctx, s.tenant, 0, func(t *txn) error {
+		n, err := t.exec(dropLease, t.tenant, string(l.ThreadID), l.Epoch, l.Token)
 		if err != nil || n != 1 {
 			return err
 		}

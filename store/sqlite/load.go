@@ -28,7 +28,7 @@ func (s *Store) load(ctx context.Context, c *conn, id selvage.ThreadID, opts sel
 			return out, &selvage.InvalidError{Field: "messages", Reason: "the number of messages may not be negative"}
 		}
 	}
-	h, err := readHead(c, tenant, id)
+	h, err := readHead(c, s.tenant, id)
 	if err == nil {
 		err = h.readable()
 	}
@@ -43,7 +43,7 @@ func (s *Store) load(ctx context.Context, c *conn, id selvage.ThreadID, opts sel
 		return out, err
 	}
 	if out.OpenRun != nil {
-		if out.OpenRun, err = readRun(c, h.OpenRun.ID); err != nil {
+		if out.OpenRun, err = readRun(c, s.tenant, h.OpenRun.ID); err != nil {
 			return out, err
 		}
 	}

@@ -47,7 +47,7 @@ func (l *lookup) KnownMessages(ids []string) ([]bool, error) {
 	return known, nil
 }
 
-func (l *lookup) Run(id selvage.RunID) (*selvage.Run, error) { return readRun(l.t.c, id) }
+func (l *lookup) Run(id selvage.RunID) (*selvage.Run, error) { return readRun(l.t.c, l.t.tenant, id) }
 
 func (l *lookup) Call(id string) (*selvage.Call, error) { return readCall(l.t.c, l.e.key, id) }
 

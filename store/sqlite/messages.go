@@ -49,7 +49,7 @@ func (s *Store) messages(ctx context.Context, c *conn, id selvage.ThreadID, q se
 	if err != nil {
 		return out, err
 	}
-	h, err := readHead(c, tenant, id)
+	h, err := readHead(c, s.tenant, id)
 	if err != nil {
 		return out, err
 	}

@@ -8,8 +8,9 @@ type request struct {
 	// run does it. It is called again if the transaction it ran in could not
 	// be committed because of another request. An error that matches no class
 	// of the contract is taken for a fault of the engine.
-	run   func(*txn) error
-	bytes int
+	run    func(*txn) error
+	tenant string // whose threads it is about
+	bytes  int
 
 	state atomic.Int32 // one of the following
 	err   error        // the answer

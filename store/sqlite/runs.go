@@ -12,6 +12,7 @@ import (
 // runShape is what binds a cursor to its query.
 type runShape struct {
 	List        string
+	Tenant      string
 	Thread      selvage.ThreadID
 	AgentID     string
 	ParentRunID selvage.RunID
@@ -35,7 +36,7 @@ func (s *Store) Runs(ctx context.Context, q selvage.RunQuery) (selvage.RunPage, 
 }
 
 func (s *Store) runs(ctx context.Context, c *conn, q selvage.RunQuery) (out selvage.RunPage, err error) {
-	shape := runShape{List: "runs", Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
+	shape := runShape{List: "runs", Tenant: s.tenant, Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
 	if !q.Since.IsZero() {
 		shape.Since = q.Since.Truncate(selvage.TimePrecision).UnixMilli()
 	}
@@ -96,13 +97,13 @@ func listRuns(ctx context.Context, c *conn, q runShape, last int64, p *page[selv
 // query is the statement that lists the runs, and its arguments.
 func (q *runShape) query(last int64) (string, []driver.Value) {
 	query := `SELECT ` + runColumns + ` FROM runs r CROSS JOIN threads t ON t.key = r.thread WHERE r.tenant = ?`
-	args := []driver.Value{tenant}
-	where := func(condition string, arg driver.Value) {
+	args := []driver.Value{q.Tenant}
+	where := func(condition string, more ...driver.Value) {
 		query += ` AND ` + condition
-		args = append(args, arg)
+		args = append(args, more...)
 	}
 	if q.Thread != "" {
-		where(`r.thread = (SELECT key FROM threads WHERE tenant = '`+tenant+`' AND id = ?)`, string(q.Thread))
+		where(`r.thread = (SELECT key FROM threads WHERE tenant = ? AND id = ?)`, q.Tenant, string(q.Thread))
 	}
 	if q.ParentRunID != "" {
 		where(`r.parent <> '' AND r.parent = ?`, string(q.ParentRunID))

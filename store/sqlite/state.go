@@ -21,7 +21,7 @@ const (
 // State implements [selvage.Store].
 func (s *Store) State(ctx context.Context, id selvage.ThreadID, v selvage.Version) (doc state.Document, err error) {
 	err = s.read(ctx, func(c *conn) error {
-		h, err := readHead(c, tenant, id)
+		h, err := readHead(c, s.tenant, id)
 		if err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (h *head) readAt(ctx context.Context, c *conn, v selvage.Version) (at *chan
 // headDoc returns the document at the head, from memory if it is there. Who
 // had a long way to it leaves a mark for the next one.
 func (s *Store) headDoc(ctx context.Context, c *conn, h *head) (state.Document, error) {
-	if e := s.cache.get(h.Thread.ID); e != nil && e.docKnown && e.Hash == h.Hash && e.Thread.Version == h.Thread.Version {
+	if e := s.cache.get(keyOf(&h.Thread)); e != nil && e.docKnown && e.Hash == h.Hash && e.Thread.Version == h.Thread.Version {
 		return e.doc, nil
 	}
 	doc, tail, err := h.readDoc(ctx, c)
@@ -104,7 +104,7 @@ func (s *Store) headDoc(ctx context.Context, c *conn, h *head) (state.Document, 
 	}
 	s.cache.offer(&entry{head: *h, doc: doc, docKnown: true, tail: tail})
 	if tail.long() {
-		s.writer.chores.keepDoc(h.Thread.ID)
+		s.writer.chores.keepDoc(keyOf(&h.Thread))
 	}
 	return doc, nil
 }

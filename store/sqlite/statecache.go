@@ -32,7 +32,7 @@ func (t *txn) saveDoc(id selvage.ThreadID) error {
 	}
 	saved := *e
 	saved.tail = tail{}
-	t.changed[id] = &saved
+	t.changed[saved.name()] = &saved
 	return t.thinOut(e.key)
 }
 

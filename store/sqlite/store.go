@@ -10,25 +10,33 @@ import (
 )
 
 var (
-	_ selvage.Store  = (*Store)(nil)
-	_ selvage.Leaser = (*Store)(nil)
+	_ selvage.Store   = (*Store)(nil)
+	_ selvage.Leaser  = (*Store)(nil)
+	_ selvage.Tenancy = (*Store)(nil)
 )
 
 // Store keeps threads in one SQLite file. It implements [selvage.Store] and
 // [selvage.Leaser] and is safe for concurrent use; other processes, and other
 // Stores of this one, may work on the same file at the same time.
 type Store struct {
+	*file
+	tenant  string            // empty for the store that was opened
+	cursors selvage.CursorKey // of the tenant
+
+	closing sync.RWMutex // held for reading by calls under way
+	closed  bool         // guarded by closing
+}
+
+// file is what the tenants of a store share.
+type file struct {
 	path    string
 	opts    Options
 	tally   tally
-	cursors selvage.CursorKey
+	root    *Store // the store that was opened
 	cache   *cache
 	writer  *writer
 	readers *readers
 	probe   probe
-
-	closing sync.RWMutex // held for reading by calls under way
-	closed  bool         // guarded by closing
 }
 
 // Open opens the database file at path and brings its schema up to date. A
@@ -52,7 +60,8 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	s := &Store{path: path, opts: opts, cache: newCache(opts.CacheBytes)}
+	s := &Store{file: &file{path: path, opts: opts, cache: newCache(opts.CacheBytes)}}
+	s.root = s
 	c, err := s.openWriting(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", s.fault(err))
@@ -139,7 +148,8 @@ func (s *Store) Path() string { return s.path }
 func (s *Store) Durability() Durability { return s.opts.Durability }
 
 // Close waits for the calls under way and closes the file. The last store to
-// close it leaves everything in the one file.
+// close it leaves everything in the one file. The store of a tenant leaves the
+// file open for the others.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {
@@ -148,6 +158,9 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	s.closing.Unlock()
+	if s != s.root {
+		return nil
+	}
 	// The writer is the last to go, so that it finds the log free.
 	err := s.readers.close()
 	if err := errors.Join(err, s.writer.close()); err != nil {
@@ -159,18 +172,25 @@ func (s *Store) Close() error {
 // enter admits a call, which must leave again.
 func (s *Store) enter(ctx context.Context) error {
 	s.closing.RLock()
-	if s.closed {
-		s.closing.RUnlock()
-		return s.errClosed()
+	err := ctx.Err()
+	switch {
+	case s.closed:
+		err = s.errClosed()
+	case s != s.root:
+		err = s.root.enter(ctx)
 	}
-	if err := ctx.Err(); err != nil {
+	if err != nil {
 		s.closing.RUnlock()
-		return err
 	}
-	return nil
+	return err
 }
 
-func (s *Store) leave() { s.closing.RUnlock() }
+func (s *Store) leave() {
+	if s != s.root {
+		s.root.leave()
+	}
+	s.closing.RUnlock()
+}
 
 func (s *Store) errClosed() error {
 	return fmt.Errorf("database %s: %w", s.path, selvage.ErrClosed)

@@ -22,10 +22,19 @@ func open(t testing.TB, path string, opts sqlite.Options) *sqlite.Store {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
+	storetest.Run(t, config())
+}
+
+func TestTenantStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Scoped(config()))
+}
+
+func config() storetest.Config {
 	again := func(t *testing.T, s selvage.Store) selvage.Store {
 		return open(t, s.(*sqlite.Store).Path(), sqlite.Options{Durability: sqlite.Ephemeral})
 	}
-	storetest.Run(t, storetest.Config{
+	return storetest.Config{
 		Seeds: soak.Seeds(),
 		New: func(t *testing.T) selvage.Store {
 			return open(t, filepath.Join(t.TempDir(), "selvage.db"), sqlite.Options{Durability: sqlite.Ephemeral})
@@ -37,5 +46,5 @@ func TestStore(t *testing.T) {
 			return again(t, old)
 		},
 		Share: again,
-	})
+	}
 }

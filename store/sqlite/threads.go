@@ -60,7 +60,7 @@ func (s *Store) threads(ctx context.Context, c *conn, q selvage.ThreadQuery) (ou
 		}
 	}
 	if p.limit > 0 {
-		err = listThreads(ctx, c, q, shape.Order, before, &p)
+		err = listThreads(ctx, c, s.tenant, q, shape.Order, before, &p)
 	}
 	if err != nil {
 		return out, err
@@ -73,7 +73,7 @@ func (s *Store) threads(ctx context.Context, c *conn, q selvage.ThreadQuery) (ou
 // listThreads fills the page with threads whose place is before the given one.
 // The place is the position of a thread's first or last change, which order
 // them as they happened whatever the clock said.
-func listThreads(ctx context.Context, c *conn, q selvage.ThreadQuery, order selvage.ThreadOrder, before int64, p *page[selvage.Thread]) error {
+func listThreads(ctx context.Context, c *conn, tenant string, q selvage.ThreadQuery, order selvage.ThreadOrder, before int64, p *page[selvage.Thread]) error {
 	place := "born"
 	if order == selvage.ByUpdated {
 		place = "pos"

@@ -13,11 +13,12 @@ import (
 type txn struct {
 	w       *writer
 	c       *conn
+	tenant  string // of the member that runs now
 	now     time.Time
 	written int64 // rows, those undone again left out
 	pos     int64 // of the last change of the store; -1: not read yet
 	// changed are the threads as they will be after the commit.
-	changed map[selvage.ThreadID]*entry
+	changed map[threadKey]*entry
 }
 
 // begin prepares for the members of a group.
@@ -33,7 +34,7 @@ func (t *txn) begin(c *conn) error {
 		t.w.forget()
 	}
 	if t.changed == nil {
-		t.changed = make(map[selvage.ThreadID]*entry)
+		t.changed = make(map[threadKey]*entry)
 	}
 	clear(t.changed)
 	if t.c != c || version != t.w.version {
@@ -77,14 +78,14 @@ func (t *txn) insert(query string, args ...driver.Value) (n, id int64, err error
 // head returns a thread as it is at this point of the transaction. One without
 // a row has no key.
 func (t *txn) head(id selvage.ThreadID) (*entry, error) {
-	if e := t.changed[id]; e != nil {
+	if e := t.changed[threadKey{t.tenant, id}]; e != nil {
 		return e, nil
 	}
-	cached := t.w.store.cache.get(id)
+	cached := t.w.store.cache.get(threadKey{t.tenant, id})
 	if cached != nil && cached.seen == t.w.seen {
 		return cached, nil
 	}
-	h, err := readHead(t.c, tenant, id)
+	h, err := readHead(t.c, t.tenant, id)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +101,8 @@ func (t *txn) head(id selvage.ThreadID) (*entry, error) {
 
 // remember keeps what was found out about a thread.
 func (t *txn) remember(e *entry) {
-	if t.changed[e.Thread.ID] != nil {
-		t.changed[e.Thread.ID] = e
+	if t.changed[e.name()] != nil {
+		t.changed[e.name()] = e
 		return
 	}
 	t.w.store.cache.put(e)

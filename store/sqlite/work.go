@@ -73,7 +73,7 @@ func scanRun(r *rows) (*selvage.Run, error) {
 }
 
 // readRun returns a run of the tenant, or nil.
-func readRun(c *conn, id selvage.RunID) (run *selvage.Run, err error) {
+func readRun(c *conn, tenant string, id selvage.RunID) (run *selvage.Run, err error) {
 	var bad error
 	_, err = c.one(func(r *rows) { run, bad = scanRun(r) }, selectRun, tenant, string(id))
 	if err = errors.Join(err, bad); err != nil {

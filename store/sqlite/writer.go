@@ -20,7 +20,7 @@ const (
 // There is no waiting for more; while one group is forced to the disk the next
 // one gathers. A lone caller so writes in its own goroutine.
 type writer struct {
-	store *Store
+	store *Store        // of no tenant
 	turn  chan struct{} // holds a token while somebody has the turn
 
 	mu    sync.Mutex // guards queue
@@ -45,10 +45,10 @@ func newWriter(s *Store, c *conn) *writer {
 	return w
 }
 
-// do has run done in a transaction and waits until it is committed. A caller
+// do has run done in a transaction, for a tenant, and waits until it is committed. A caller
 // whose context ends while the request still waits leaves the queue.
-func (w *writer) do(ctx context.Context, bytes int, run func(*txn) error) error {
-	r := &request{run: run, bytes: bytes, done: make(chan struct{})}
+func (w *writer) do(ctx context.Context, tenant string, bytes int, run func(*txn) error) error {
+	r := &request{run: run, tenant: tenant, bytes: bytes, done: make(chan struct{})}
 	w.mu.Lock()
 	w.queue = append(w.queue, r)
 	w.mu.Unlock()
@@ -151,6 +151,7 @@ func (w *writer) try(group []*request, begun error) (again []*request) {
 		if before == 0 {
 			clean = i + 1
 		}
+		w.txn.tenant = r.tenant
 		err := r.run(&w.txn)
 		if w.errs[i] = err; err == nil || classified(err) && w.txn.written == before {
 			continue // one that was refused, and left no trace, is alone in that

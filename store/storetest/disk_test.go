@@ -136,3 +136,14 @@ func TestReopenAndShare(t *testing.T) {
 		t.Errorf("%d of 3 groups were run", ran)
 	}
 }
+
+// Tenant is another handle, on a part of the disk.
+func (h *handle) Tenant(name string) (selvage.Store, error) {
+	return during(h, func() (selvage.Store, error) {
+		s, err := h.disk.Store.(selvage.Tenancy).Tenant(name)
+		if err != nil {
+			return nil, err
+		}
+		return &handle{disk: &disk{s, s.(selvage.Leaser)}}, nil
+	})
+}

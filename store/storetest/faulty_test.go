@@ -12,6 +12,7 @@ import (
 type sound interface {
 	selvage.Store
 	selvage.Leaser
+	selvage.Tenancy
 }
 
 // faulty is a store with one fault in it: each method may be replaced.
@@ -30,12 +31,13 @@ type faulty struct {
 	acquire  func(ctx context.Context, id selvage.ThreadID, o selvage.Owner, ttl time.Duration) (selvage.Lease, error)
 	renew    func(ctx context.Context, l selvage.Lease, ttl time.Duration) (selvage.Lease, error)
 	release  func(ctx context.Context, l selvage.Lease) error
+	tenant   func(name string) (selvage.Store, error)
 }
 
 // flawless is a faulty store without a fault yet.
 func flawless(s sound) *faulty {
 	return &faulty{sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
-		runs: s.Runs, delete: s.Delete, close: s.Close, acquire: s.Acquire, renew: s.Renew, release: s.Release}
+		runs: s.Runs, delete: s.Delete, close: s.Close, acquire: s.Acquire, renew: s.Renew, release: s.Release, tenant: s.Tenant}
 }
 
 func (f *faulty) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
@@ -69,6 +71,8 @@ func (f *faulty) Runs(ctx context.Context, q selvage.RunQuery) (selvage.RunPage,
 func (f *faulty) Delete(ctx context.Context, id selvage.ThreadID, strategy selvage.DeleteStrategy) error {
 	return f.delete(ctx, id, strategy)
 }
+
+func (f *faulty) Tenant(name string) (selvage.Store, error) { return f.tenant(name) }
 
 func (f *faulty) Close() error { return f.close() }
 

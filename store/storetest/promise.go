@@ -77,6 +77,7 @@ func groups(cfg Config) []group {
 		{name: "Aliasing", promises: aliasingPromises()},
 		{name: "Sequences", promises: sequencePromises(cfg)},
 		{name: "Inspect", promises: inspectPromises(), offered: needs[selvage.Inspector]},
+		{name: "Tenancy", promises: tenancyPromises(), offered: needs[selvage.Tenancy]},
 	}
 	if cfg.Reopen != nil {
 		all = append(all, group{name: "Reopen", promises: reopenPromises()})

@@ -92,7 +92,7 @@ func bind(t *testing.T, cfg Config, shared selvage.Store) *kit {
 }
 
 // opened sees to it that the store is closed when the test ends.
-func opened(t *testing.T, s selvage.Store) selvage.Store {
+func opened(t testing.TB, s selvage.Store) selvage.Store {
 	t.Helper()
 	if s == nil {
 		t.Fatal("storetest: Config returned no store")

@@ -1,0 +1,36 @@
+package inmem
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
+)
+
+// Tenant implements [selvage.Tenancy].
+func (s *Store) Tenant(name string) (selvage.Store, error) {
+	scoped, err := s.scope(name)
+	if err != nil {
+		return nil, fmt.Errorf("tenant %q: %w", name, err)
+	}
+	return scoped, nil
+}
+
+func (s *Store) scope(name string) (*Store, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.enter(context.Background()); err != nil {
+		return nil, err
+	}
+	if s.tenant != "" {
+		return nil, fmt.Errorf("the store of a tenant has no tenants; ask the store it came from: %w", selvage.ErrUnsupported)
+	}
+	if err := commit.CheckTenant(name); err != nil {
+		return nil, err
+	}
+	if s.spaces[name] == nil {
+		s.spaces[name] = newSpace()
+	}
+	return &Store{engine: s.engine, space: s.spaces[name], tenant: name, cursors: s.cursors.Tenant(name)}, nil
+}

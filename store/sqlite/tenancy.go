@@ -1,0 +1,41 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
+)
+
+// threadKey names a thread of any tenant.
+type threadKey struct {
+	tenant string
+	id     selvage.ThreadID
+}
+
+// keyOf names the thread of a head.
+func keyOf(t *selvage.Thread) threadKey { return threadKey{t.Tenant, t.ID} }
+
+// Tenant implements [selvage.Tenancy]. The store it returns is a *Store, too.
+func (s *Store) Tenant(name string) (selvage.Store, error) {
+	scoped, err := s.scope(name)
+	if err != nil {
+		return nil, fmt.Errorf("tenant %q: %w", name, err)
+	}
+	return scoped, nil
+}
+
+func (s *Store) scope(name string) (*Store, error) {
+	if err := s.enter(context.Background()); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if s.tenant != "" {
+		return nil, fmt.Errorf("the store of a tenant has no tenants; ask the store it came from: %w", selvage.ErrUnsupported)
+	}
+	if err := commit.CheckTenant(name); err != nil {
+		return nil, err
+	}
+	return &Store{file: s.file, tenant: name, cursors: s.cursors.Tenant(name)}, nil
+}

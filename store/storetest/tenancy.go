@@ -1,0 +1,400 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+func tenancyPromises() []promise {
+	const rule = "CONTRACT 15: no call crosses a tenant"
+	return []promise{
+		{"ScopeIsAStore", "CONTRACT 15: a tenant's store is a Leaser like every store, and offers nothing that is for operators.", scopeIsAStore},
+		{"ThreadsNameTheirTenant", "Thread: it names its tenant; a thread of the store that was opened names none.", threadsNameTheirTenant},
+		{"SameIDsStayApart", rule + ": threads, messages, change sets, runs and calls of one tenant bear the ids of another's and stay what they are.", sameIDsStayApart},
+		{"NothingOfTheOther", rule + ": for what another tenant has, every method answers as for what never was.", nothingOfTheOther},
+		{"NamesAreNotPatterns", "CONTRACT 15: a tenant is its name, byte for byte, whatever it looks like.", namesAreNotPatterns},
+		{"BadNames", "Tenancy.Tenant: a name that cannot be an id is invalid.", badTenantNames},
+		{"ParentsDoNotCross", rule + "; a parent is a thread of the same tenant.", parentsDoNotCross},
+		{"LeasesDoNotCross", rule + "; the lease of a thread is not that of its namesake, and neither is its epoch.", leasesDoNotCross},
+		{"DeletesDoNotCross", rule + "; what goes or is detached with a thread is its own.", deletesDoNotCross},
+		{"CursorsDoNotCross", rule + "; a cursor of one tenant is refused by another.", cursorsDoNotCross},
+		{"StatesDoNotCross", rule + "; what is kept at hand of a thread is not taken for its namesake's.", statesDoNotCross},
+		{"TenantsTakeNoTurns", rule + ": writers of many tenants on one id do not get in each other's way.", tenantsTakeNoTurns},
+		{"CloseOneTenant", "Tenancy.Tenant: closing a tenant's store ends its own use alone; closing the store it came from ends both.", closeOneTenant},
+		{"TenantsOutliveTheStore", "CONTRACT 15: tenants are stored; who opens the store again finds each with what it had.", tenantsOutlive},
+	}
+}
+
+// tenant returns the kit working on the store of a tenant.
+func (k *kit) tenant(name string) *kit {
+	k.Helper()
+	tenancy, ok := selvage.As[selvage.Tenancy](k.store)
+	if !ok {
+		k.Fatalf("a %T offers no Tenancy", k.store)
+	}
+	s, err := tenancy.Tenant(name)
+	if err != nil {
+		k.Fatalf("tenant %q: %v", name, err)
+	}
+	return k.on(opened(k, s))
+}
+
+func scopeIsAStore(k *kit) {
+	acme := k.tenant("acme")
+	acme.acquire(acme.leaser(), newID(), owner("a"))
+	if _, ok := selvage.As[selvage.Tenancy](acme.store); ok {
+		k.Errorf("the store of a tenant offers tenants; want them asked of the store that was opened alone")
+	}
+	if _, ok := selvage.As[selvage.Checker](acme.store); ok {
+		k.Errorf("the store of a tenant offers to check what all tenants share; want that left to operators")
+	}
+}
+
+func threadsNameTheirTenant(k *kit) {
+	acme, id := k.tenant("acme"), newID()
+	for _, side := range []struct {
+		kit  *kit
+		want string
+	}{{k, ""}, {acme, "acme"}} {
+		side.kit.acquire(side.kit.leaser(), id, owner("a")) // a row before the thread is
+		side.kit.append(id, says("hello"), selvage.New())
+		side.kit.append(id, says("more"), selvage.Any())
+		named := func(what string, t selvage.Thread) {
+			k.Helper()
+			if t.Tenant != side.want {
+				k.Errorf("%s names the tenant %q; want %q", what, t.Tenant, side.want)
+			}
+		}
+		named("a loaded thread", side.kit.load(id).Thread)
+		for _, t := range side.kit.threads(selvage.ThreadQuery{Text: string(id)}) {
+			named("a listed thread", t)
+		}
+		side.kit.delete(id, selvage.DeleteReject)
+		side.kit.append(id, says("again"), selvage.Recreate())
+		named("a recreated thread", side.kit.load(id).Thread)
+	}
+}
+
+// namesakes are stores whose tenants are easily mistaken for each other.
+func (k *kit) namesakes() []*kit {
+	return []*kit{k, k.tenant("acme"), k.tenant("acme2"), k.tenant("ACME")}
+}
+
+func sameIDsStayApart(k *kit) {
+	id, set := newID(), richSet()
+	sides := k.namesakes()
+	var pictures []string
+	for i, side := range sides {
+		mine := set
+		mine.Thread = &selvage.ThreadUpdate{Title: ptr(fmt.Sprintf("side %d", i))}
+		if r := side.append(id, mine, selvage.New()); r.Version != 1 || r.Replayed {
+			k.Errorf("the first change of tenant %d's thread got the receipt %s; want version 1 and no replay", i, encode(k, r))
+		}
+		side.append(id, selvage.ChangeSet{Runs: []selvage.RunUpdate{done(string(set.RunID))},
+			Calls: []selvage.CallUpdate{{CallID: "call-1", Status: selvage.CallSucceeded}}}, selvage.Any())
+		pictures = append(pictures, side.picture(id))
+	}
+	for i, side := range sides {
+		if now := side.picture(id); now != pictures[i] {
+			k.Errorf("what tenants did to threads of one id changed that of tenant %d: %s", i, difference(now, pictures[i]))
+		}
+		if h := side.load(id); h.Thread.Title != fmt.Sprintf("side %d", i) || h.Thread.Version != 2 || len(h.Messages) != 4 {
+			k.Errorf("tenant %d's thread is %q at version %d with %d messages; want %q at 2 with 4", i, h.Thread.Title, h.Thread.Version,
+				len(h.Messages), fmt.Sprintf("side %d", i))
+		}
+		if runs := side.runs(selvage.RunQuery{ThreadID: id}); len(runs) != 1 || runs[0].Status != selvage.RunDone {
+			k.Errorf("tenant %d's thread has the runs %s; want its own one, done", i, encode(k, runs))
+		}
+	}
+}
+
+func nothingOfTheOther(k *kit) {
+	k = k.alone()
+	acme, other := k.tenant("acme"), k.tenant("other")
+	id := newID()
+	acme.history(id)
+	run := newRunID()
+	acme.append(id, runSet(running(run)), selvage.Any())
+	acme.append(id, update(selvage.ThreadUpdate{UserID: ptr("user")}), selvage.Any())
+	child := acme.create(under(id))
+	for _, side := range []*kit{k, other} {
+		side.unreadable(id, selvage.ErrNotFound)
+		side.unreadable(child, selvage.ErrNotFound)
+		k.class("append to another tenant's thread", errorOf(side.store.Append(k.Context(), id, says("hello"), selvage.Any())), selvage.ErrNotFound)
+		k.class("append at a version of another tenant's thread", errorOf(side.store.Append(k.Context(), id, says("hello"), selvage.Exact(2))), selvage.ErrNotFound)
+		k.class("recreate another tenant's thread", errorOf(side.store.Append(k.Context(), id, says("hello"), selvage.Recreate())), selvage.ErrNotFound)
+		k.class("delete another tenant's thread", side.store.Delete(k.Context(), id, selvage.DeleteCascade), selvage.ErrNotFound)
+		for what, q := range map[string]selvage.ThreadQuery{"all": {}, "by user": {UserID: "user"}, "by parent": {Parent: selvage.ChildrenOf(id)},
+			"by text": {Text: string(id)}, "updated last": {Order: selvage.ByUpdated}} {
+			k.equal("threads, "+what, side.threads(q), []selvage.Thread(nil))
+		}
+		for what, q := range map[string]selvage.RunQuery{"all": {}, "open": {Open: true}, "of the thread": {ThreadID: id}, "ascending": {Order: selvage.Ascending}} {
+			k.equal("runs, "+what, side.runs(q), []selvage.Run(nil))
+		}
+	}
+	// A run is moved on where it is, and is free to be created where it is not.
+	side := other.create(runSet(running(run)))
+	if r := other.run(side, run); r.ThreadID != side || acme.run(id, run).ThreadID != id {
+		k.Errorf("a run of one id is that of another tenant's thread")
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+// hostileNames are valid, and look like something else to who puts them into
+// a query, a pattern, a path or a key.
+func hostileNames() []string {
+	return []string{"a", "A", "aa", "a ", " a", "a'", `a"`, "a''b", "a%", "%", "_", "a_", "*", "?", "[a]", "a;DROP TABLE threads", "a--", "$1", "?1", "a:b", "a:",
+		"a|", "null", "NULL", "0", "default", "ä", "a\u0308x", "🧵", "a.", "..a", "a\u200b", strings.Repeat("n", 199), strings.Repeat("n", 200)}
+}
+
+func namesAreNotPatterns(k *kit) {
+	id := newID()
+	k.append(id, says("of nobody"), selvage.New())
+	names := hostileNames()
+	sides := make([]*kit, 0, len(names))
+	for _, name := range names {
+		if name == "a\u0308x" {
+			continue // not in normal form C, and so no name
+		}
+		side := k.tenant(name)
+		side.append(id, says("of "+name), selvage.New())
+		sides = append(sides, side)
+	}
+	for _, side := range sides {
+		listed := side.threads(selvage.ThreadQuery{Text: string(id)})
+		if len(listed) != 1 {
+			k.Errorf("a tenant has %d threads called %s; want its own one", len(listed), id)
+			continue
+		}
+		name := listed[0].Tenant
+		if !slices.Contains(names, name) {
+			k.Errorf("a thread names the tenant %q, which nobody asked for", name)
+		}
+		k.equal(fmt.Sprintf("messages of tenant %q", name), texts(side.load(id).Messages), []string{"of " + name})
+	}
+	k.equal("messages of no tenant", texts(k.load(id).Messages), []string{"of nobody"})
+}
+
+func badTenantNames(k *kit) {
+	tenancy, _ := selvage.As[selvage.Tenancy](k.store)
+	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "-a", "a\x00", "a\n", "\xff", strings.Repeat("n", 201), "a\u0308x"} {
+		if _, err := tenancy.Tenant(name); err == nil {
+			k.Errorf("tenant %q was accepted; want it invalid", name)
+		} else {
+			k.class(fmt.Sprintf("tenant %q", name), err, selvage.ErrInvalid)
+		}
+	}
+}
+
+func parentsDoNotCross(k *kit) {
+	acme, other := k.tenant("acme"), k.tenant("other")
+	root := acme.create(says("root"))
+	child := other.create(says("child"))
+	other.refuseField(child, under(root), selvage.Any(), "thread.parent_id")
+	k.refuseField(k.create(says("child")), under(root), selvage.Any(), "thread.parent_id")
+	// Their ids may close a circle where no thread does.
+	other.append(root, says("namesake"), selvage.New())
+	acme.append(child, under(root), selvage.New())
+	other.append(root, under(child), selvage.Any())
+	if p := acme.parent(root); p != "" {
+		k.Errorf("a thread has the parent %q of its namesake; want none", p)
+	}
+	other.selects(selvage.ThreadQuery{Parent: selvage.ChildrenOf(child)}, root)
+	acme.selects(selvage.ThreadQuery{Parent: selvage.ChildrenOf(root)}, child)
+}
+
+func leasesDoNotCross(k *kit) {
+	acme, other := k.tenant("acme"), k.tenant("other")
+	id := newID()
+	held := acme.acquire(acme.leaser(), id, owner("a"))
+	theirs := other.acquire(other.leaser(), id, owner("b"))
+	if theirs.Took != nil || theirs.Epoch != held.Epoch {
+		k.Errorf("the lease of a namesake is %s; want the first one of its thread", encode(k, theirs))
+	}
+	acme.busy(acme.leaser(), owner("c"), held)
+	for range 3 {
+		if err := other.leaser().Release(k.Context(), theirs); err != nil {
+			k.Fatalf("release failed: %v", err)
+		}
+		theirs = other.acquire(other.leaser(), id, owner("b"))
+	}
+	acme.append(id, fenced(held.Epoch, "mine"), selvage.New())
+	other.refuse(id, fenced(held.Epoch, "not mine"), selvage.New(), selvage.ErrFenced)
+	if _, err := other.leaser().Renew(k.Context(), held, minute); err == nil {
+		k.Errorf("another tenant renews a lease")
+	}
+	if err := other.leaser().Release(k.Context(), held); err != nil {
+		k.Errorf("release of another tenant's lease: %v; want it to do nothing", err)
+	}
+	if l := acme.load(id).Lease; l == nil || l.Epoch != held.Epoch {
+		k.Errorf("another tenant released the lease of a thread")
+	}
+}
+
+func deletesDoNotCross(k *kit) {
+	acme, other := k.tenant("acme"), k.tenant("other")
+	root, child := newID(), newID()
+	for _, side := range []*kit{acme, other} {
+		side.append(root, says("root"), selvage.New())
+		side.append(child, under(root), selvage.New())
+		side.append(child, runSet(running(selvage.RunID("run-"+child))), selvage.Any())
+		side.append(child, patch(state.Set("/n", state.Int(1))), selvage.Any())
+	}
+	before := other.picture(root) + other.picture(child)
+	acme.delete(root, selvage.DeleteDetach)
+	if now := other.picture(root) + other.picture(child); now != before {
+		k.Errorf("a delete (detach) of one tenant changed another's: %s", difference(now, before))
+	}
+	acme.append(root, says("again"), selvage.Recreate())
+	acme.append(child, under(root), selvage.Any())
+	acme.delete(root, selvage.DeleteCascade)
+	if now := other.picture(root) + other.picture(child); now != before {
+		k.Errorf("a delete (cascade) of one tenant changed another's: %s", difference(now, before))
+	}
+	acme.unreadable(child, selvage.ErrNotFound)
+	// What is known of message ids of a thread that is gone is its own, too.
+	if r := other.append(child, selvage.ChangeSet{Messages: []selvage.Message{say("m", "hello")}}, selvage.Any()); r.Added != 1 {
+		k.Errorf("a message was dropped: %s", encode(k, r))
+	}
+}
+
+func cursorsDoNotCross(k *kit) {
+	id := newID()
+	one := ptr(1)
+	type pages struct {
+		threads, messages, changes, runs selvage.Cursor
+	}
+	sides := []*kit{k.alone()}
+	sides = append(sides, sides[0].tenant("acme"), sides[0].tenant("other"))
+	first := func(k *kit) (p pages) {
+		k.append(id, runSet(running("run-1")), selvage.New())
+		k.append(id, runSet(done("run-1"), running("run-2")), selvage.Any())
+		k.append(id, says("a", "b"), selvage.Any())
+		k.create(says("c"))
+		p.messages = k.messages(id, selvage.MessageQuery{Limit: one}).Next
+		p.changes = k.changes(id, selvage.ChangeQuery{Limit: one}).Next
+		_, p.threads, _ = k.threadPages(selvage.ThreadQuery{Limit: one})("")
+		_, p.runs, _ = k.runPages(selvage.RunQuery{Limit: one})("")
+		return p
+	}
+	var all []pages
+	for _, side := range sides {
+		all = append(all, first(side))
+	}
+	for i, side := range sides {
+		for j, p := range all {
+			ctx := k.Context()
+			errs := map[string]error{
+				"messages": errorOf(side.store.Messages(ctx, id, selvage.MessageQuery{Limit: one, Cursor: p.messages})),
+				"changes":  errorOf(side.store.Changes(ctx, id, selvage.ChangeQuery{Limit: one, Cursor: p.changes})),
+				"threads":  errorOf(side.store.Threads(ctx, selvage.ThreadQuery{Limit: one, Cursor: p.threads})),
+				"runs":     errorOf(side.store.Runs(ctx, selvage.RunQuery{Limit: one, Cursor: p.runs})),
+			}
+			for what, err := range errs {
+				if i != j {
+					k.class(what+" from the cursor of another tenant", err, selvage.ErrInvalid)
+				} else if err != nil {
+					k.Errorf("%s from a tenant's own cursor: %v", what, err)
+				}
+			}
+		}
+	}
+}
+
+func statesDoNotCross(k *kit) {
+	acme, other := k.tenant("acme"), k.tenant("other")
+	id := newID()
+	for _, side := range []*kit{k, acme, other} {
+		side.append(id, patch(state.Set("/n", state.Int(0))), selvage.New())
+	}
+	for i := 1; i <= 40; i++ {
+		for by, side := range []*kit{k, acme, other} {
+			side.append(id, patch(state.Increment("/n", state.Int(int64(by+1)))), selvage.Exact(selvage.Version(i)))
+		}
+	}
+	for by, side := range []*kit{k, acme, other} {
+		if got, want := side.state(id, 0), fmt.Sprintf(`{"n":%d}`, 40*(by+1)); got != want {
+			k.Errorf("the state of namesake %d is %s; want %s", by, got, want)
+		}
+	}
+	acme.delete(id, selvage.DeleteReject)
+	if got := other.state(id, 0); got != `{"n":120}` {
+		k.Errorf("the state of a thread whose namesake was deleted is %s; want {\"n\":120}", got)
+	}
+}
+
+func tenantsTakeNoTurns(k *kit) {
+	id := newID()
+	const tenants, each = 6, 10
+	sides := make([]*kit, tenants)
+	for i := range sides {
+		sides[i] = k.tenant(fmt.Sprintf("tenant %d", i))
+	}
+	k.noErrors(together(tenants, func(i int) error {
+		for v := range each {
+			set := patch(state.Set("/by", state.Int(int64(i))))
+			set.ID = fmt.Sprintf("set-%d", v)
+			set.Messages = []selvage.Message{say(fmt.Sprintf("m-%d", v), fmt.Sprint(i))}
+			if _, err := sides[i].store.Append(k.Context(), id, set, selvage.Exact(selvage.Version(v))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	for i, side := range sides {
+		side.verify(side.log(id))
+		if h := side.load(id); h.Thread.Version != each || len(h.Messages) != each || h.State.String() != fmt.Sprintf(`{"by":%d}`, i) {
+			k.Errorf("tenant %d's thread is at version %d with %d messages and state %s", i, h.Thread.Version, len(h.Messages), h.State)
+		}
+	}
+}
+
+func closeOneTenant(k *kit) {
+	k = k.alone()
+	acme, again, other := k.tenant("acme"), k.tenant("acme"), k.tenant("other")
+	id := acme.create(says("hello"))
+	if err := acme.store.Close(); err != nil {
+		k.Fatalf("close the store of a tenant failed: %v", err)
+	}
+	k.class("load after close", errorOf(acme.store.Load(k.Context(), id, selvage.LoadOptions{})), selvage.ErrClosed)
+	k.class("append after close", errorOf(acme.store.Append(k.Context(), id, says("late"), selvage.Any())), selvage.ErrClosed)
+	k.class("a second close", acme.store.Close(), selvage.ErrClosed)
+	k.equal("messages", texts(again.load(id).Messages), []string{"hello"})
+	again.append(id, says("more"), selvage.Any())
+	other.create(says("hello"))
+	k.create(says("hello"))
+	if err := k.store.Close(); err != nil {
+		k.Fatalf("close failed: %v", err)
+	}
+	k.class("load after the store was closed", errorOf(again.store.Load(k.Context(), id, selvage.LoadOptions{})), selvage.ErrClosed)
+	k.class("append after the store was closed", errorOf(other.store.Append(k.Context(), id, says("late"), selvage.New())), selvage.ErrClosed)
+	tenancy, _ := selvage.As[selvage.Tenancy](k.store)
+	k.class("tenant of a closed store", errorOf(tenancy.Tenant("acme")), selvage.ErrClosed)
+}
+
+func tenantsOutlive(k *kit) {
+	if k.reopen == nil {
+		return // nothing outlives such a store
+	}
+	k = k.alone()
+	id := newID()
+	for _, side := range k.namesakes() {
+		side.history(id)
+		side.append(id, says(fmt.Sprintf("of %q", side.load(id).Thread.Tenant)), selvage.Any())
+	}
+	var before []string
+	for _, side := range k.namesakes() {
+		before = append(before, side.picture(id))
+	}
+	again := k.on(k.reopen(k.store))
+	for i, side := range again.namesakes() {
+		if now := side.picture(id); now != before[i] {
+			k.Errorf("tenant %d's thread is not what it was before the store was opened again: %s", i, difference(now, before[i]))
+		}
+	}
+}
