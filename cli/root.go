@@ -41,7 +41,7 @@ writers. Start with:  selvage chat`,
 	root.SetFlagErrorFunc(flagError)
 	a.addGlobalFlags(root)
 	root.AddCommand(
-		a.chatCommand(), a.askCommand(), a.threadCommand(),
+		a.chatCommand(), a.askCommand(), a.threadCommand(), a.storeCommand(),
 		a.configCommand(), a.trustCommand(), a.doctorCommand(),
 		a.completionCommand(), a.versionCommand(),
 	)

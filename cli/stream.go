@@ -65,6 +65,11 @@ func (s *stream) text(text string) {
 	_, _ = io.WriteString(s, text) // s.err keeps it
 }
 
+// raw writes text as it is, control sequences included.
+func (s *stream) raw(text string) {
+	_, _ = io.WriteString(s, text) // s.err keeps it
+}
+
 // json writes v as one document, indented.
 func (s *stream) json(v any) { s.encode(v, "  ") }
 
