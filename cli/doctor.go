@@ -178,7 +178,12 @@ func (a *app) checkStore(ctx context.Context, now time.Time) []finding {
 		}
 		return []finding{{"store", broke, err.Error(), hint}}
 	}
-	findings := []finding{a.checkIntegrity(ctx, store, url), checkAge(ctx, store, now), checkFile(url), checkRoom(url)}
+	findings := []finding{a.checkIntegrity(ctx, store, url), checkAge(ctx, store, now)}
+	if server, ok := selvage.As[selvage.Pinger](store); ok {
+		findings = append(findings, checkServer(ctx, server)...)
+	} else {
+		findings = append(findings, checkFile(url), checkRoom(url))
+	}
 	if err := store.Close(); err != nil {
 		findings[0] = finding{"store", broke, "it does not close: " + err.Error(), ""}
 	}

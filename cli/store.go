@@ -54,7 +54,11 @@ func (a *app) openStore(ctx context.Context, why purpose) (selvage.Store, error)
 			return nil, err
 		}
 	}
-	store, err := stores.Open(ctx, url)
+	open := stores.Open
+	if why != forWriting {
+		open = stores.OpenExisting
+	}
+	store, err := open(ctx, url)
 	if err != nil {
 		return nil, a.explainOpen(url, err)
 	}
@@ -160,6 +164,8 @@ func (a *app) explainOpen(url string, err error) error {
 		return hinted(fmt.Errorf("store %s is not a database: %w", shown, selvage.ErrCorrupt), "check the path; nothing was changed")
 	case errors.Is(err, selvage.ErrCorrupt):
 		return hinted(err, "keep the file, and open a backup of it; nothing was changed")
+	case !local && isServer(url):
+		return a.explainServer(shown, err)
 	case errors.Is(err, selvage.ErrUnsupported) && (!local || !offered(url, path)):
 		f := classify(err)
 		f.exit = exitUsage
@@ -168,6 +174,26 @@ func (a *app) explainOpen(url string, err error) error {
 		return hinted(err, fmt.Sprintf("%s may be too old for it: `%s version`; nothing was changed", a.name, a.name))
 	case errors.Is(err, fs.ErrPermission):
 		return &failure{exit: exitUnreachable, class: "unavailable", err: err, hint: "check the permissions of the file and its folder"}
+	default:
+		return err
+	}
+}
+
+// isServer reports whether a URL is that of a PostgreSQL server.
+func isServer(url string) bool {
+	scheme, _, _ := strings.Cut(url, ":")
+	return scheme == "postgres" || scheme == "postgresql"
+}
+
+// explainServer says what can be done about a server that opens no store.
+func (a *app) explainServer(shown string, err error) error {
+	switch {
+	case errors.Is(err, selvage.ErrNotFound):
+		return hinted(fmt.Errorf("store %s: %w", shown, errMissing), "`"+a.name+" chat --store URL` makes a new store in the database")
+	case errors.Is(err, selvage.ErrUnavailable):
+		return hinted(err, "check that the server runs and takes connections, and host, port, user, password and database of the URL")
+	case errors.Is(err, selvage.ErrUnsupported):
+		return hinted(err, fmt.Sprintf("%s may be too old for it: `%s version`; nothing was changed", a.name, a.name))
 	default:
 		return err
 	}

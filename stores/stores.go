@@ -15,17 +15,29 @@ import (
 )
 
 // offered is what an error says about the URLs that this build opens.
-const offered = "this build opens memory:, PATH.db and sqlite:PATH"
+const offered = "this build opens memory:, PATH.db, sqlite:PATH and postgres://..."
 
 // Open opens the store that a URL names:
 //
 //	memory:                nothing is kept
 //	PATH.db, sqlite:PATH   a SQLite file, made if it does not exist
+//	postgres://...         a PostgreSQL database, its tables made if need be;
+//	postgresql://...       what the URL leaves out is read from PGHOST,
+//	                       PGUSER, PGPASSWORD, PGDATABASE and so on
 //
 // A form that Selvage knows and this build does not offer matches
 // [selvage.ErrUnsupported], anything else [selvage.ErrInvalid]; both say what
-// is offered, and never repeat a password. The caller closes the store.
-func Open(ctx context.Context, name string) (selvage.Store, error) {
+// is offered, and never repeat a password. A server that cannot be reached
+// matches [selvage.ErrUnavailable]. The caller closes the store.
+func Open(ctx context.Context, name string) (selvage.Store, error) { return open(ctx, name, false) }
+
+// OpenExisting is [Open] for a store that is there: one that is not matches
+// [selvage.ErrNotFound] and is not made, and no schema of a server is changed.
+func OpenExisting(ctx context.Context, name string) (selvage.Store, error) {
+	return open(ctx, name, true)
+}
+
+func open(ctx context.Context, name string, existing bool) (selvage.Store, error) {
 	scheme, rest, schemed := strings.Cut(name, ":")
 	switch {
 	case name == "":
@@ -35,7 +47,9 @@ func Open(ctx context.Context, name string) (selvage.Store, error) {
 	case schemed && scheme == "memory":
 		return nil, refuse(name, "a store in memory has no name; use memory:")
 	case schemed && scheme == "sqlite":
-		return openSQLite(ctx, rest)
+		return openSQLite(ctx, rest, existing)
+	case schemed && (scheme == "postgres" || scheme == "postgresql"):
+		return openPostgres(ctx, name, existing)
 	case schemed && isScheme(scheme):
 		return nil, notOffered(scheme, name)
 	case strings.HasPrefix(name, "@"):
@@ -43,7 +57,7 @@ func Open(ctx context.Context, name string) (selvage.Store, error) {
 	case strings.HasSuffix(name, "/") || strings.HasSuffix(name, string(filepath.Separator)):
 		return nil, fmt.Errorf("store %q: a directory is a file store, which is not offered; %s: %w", name, offered, selvage.ErrUnsupported)
 	case strings.EqualFold(filepath.Ext(name), ".db"):
-		return openSQLite(ctx, name)
+		return openSQLite(ctx, name, existing)
 	}
 	return nil, refuse(name, offered+"; write sqlite:"+name+" if it is a SQLite file")
 }
@@ -58,8 +72,6 @@ func isScheme(s string) bool {
 func notOffered(scheme, name string) error {
 	what := ""
 	switch scheme {
-	case "postgres", "postgresql":
-		what = "PostgreSQL"
 	case "http", "https":
 		what = "a Selvage server"
 	case "file":
@@ -75,7 +87,7 @@ func notOffered(scheme, name string) error {
 // redacted is a URL without the password that may be in it.
 func redacted(name string) string {
 	u, err := url.Parse(name)
-	if err != nil {
+	if err != nil || u.Opaque != "" {
 		scheme, _, _ := strings.Cut(name, ":")
 		return scheme + ":..."
 	}

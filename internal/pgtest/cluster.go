@@ -37,6 +37,8 @@ type Options struct {
 	Own bool
 	// Settings are further lines of postgresql.conf.
 	Settings []string
+	// Access are lines of pg_hba.conf, ahead of those that let everybody in.
+	Access []string
 }
 
 // Cluster is a PostgreSQL server.
@@ -93,10 +95,26 @@ func (c *Cluster) create(opts Options) (err error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
+	if err := c.restrict(opts.Access); err != nil {
+		return err
+	}
 	if err := c.start(); err != nil {
 		return err
 	}
 	return c.isOurs()
+}
+
+// restrict puts lines at the beginning of the file that says who is let in.
+func (c *Cluster) restrict(lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	path := filepath.Join(c.data(), "pg_hba.conf")
+	rest, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"+string(rest)), 0o600)
 }
 
 // memory is a file system that is not on a disk, and roomy how much of it must

@@ -15,6 +15,8 @@ func (s *Store) Capability(target any) bool {
 		*t = s
 	case *selvage.Tenancy:
 		*t = s
+	case *selvage.Pinger:
+		*t = s
 	default:
 		return false
 	}

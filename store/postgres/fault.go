@@ -104,10 +104,34 @@ func describe(err error) string {
 	var connect *pgconn.ConnectError
 	switch {
 	case errors.As(err, &connect):
-		return fmt.Sprintf("the database cannot be reached: %v", connect)
+		return describeConnect(connect)
 	case errors.As(err, &pg):
 		return fmt.Sprintf("the database says: %s (%s)", pg.Message, pg.Code)
 	default:
 		return fmt.Sprintf("the connection to the database broke: %v", err)
 	}
 }
+
+// describeConnect says why a connection could not be made, and what to do
+// where the server itself said why.
+func describeConnect(err *pgconn.ConnectError) string {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return "no server answers: " + oneLine(err.Error())
+	}
+	said := fmt.Sprintf("the server answers, but does not let us in: %s (%s)", pg.Message, pg.Code)
+	switch {
+	case strings.HasPrefix(pg.Code, "28"): // invalid_authorization_specification, invalid_password
+		return said + "; check user and password"
+	case pg.Code == "3D000": // invalid_catalog_name
+		return said + "; create the database first: createdb NAME"
+	case pg.Code == "53300": // too_many_connections
+		return said + "; raise its max_connections, or set pool_max_conns lower"
+	default:
+		return said
+	}
+}
+
+// oneLine joins what the driver says in several lines, one for each address it
+// tried.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

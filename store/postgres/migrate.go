@@ -26,8 +26,8 @@ const migrationTable = "selvage.migrations"
 // its transaction, so it works through a pooler.
 const migrationLock = 0x53454c56 // "SELV"
 
-// migrate brings the schema up to date, unless it is.
-func (s *Store) migrate(ctx context.Context) error {
+// migrate brings the schema up to date, unless it is or is to be kept.
+func (s *Store) migrate(ctx context.Context, keep bool) error {
 	latest, err := latestSchema()
 	if err != nil {
 		return err
@@ -36,11 +36,15 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if current > latest {
-		return fmt.Errorf("the database has schema %d and this program knows up to %d; use a newer program: %w", current, latest, selvage.ErrUnsupported)
-	}
-	if current == latest {
+	switch {
+	case current == latest:
 		return nil
+	case current > latest:
+		return fmt.Errorf("the database has schema %d and this program knows up to %d; use a newer program: %w", current, latest, selvage.ErrUnsupported)
+	case keep && current == 0:
+		return fmt.Errorf("the database holds no store yet: %w", selvage.ErrNotFound)
+	case keep:
+		return fmt.Errorf("the database has schema %d and this program needs %d; migrate it first: %w", current, latest, selvage.ErrUnsupported)
 	}
 	return s.retry(ctx, "migrate the schema", s.migrateLocked)
 }

@@ -26,6 +26,11 @@ type Options struct {
 	// approximately. Zero means 16 MiB; negative keeps none.
 	CacheBytes int
 
+	// KeepSchema leaves the schema of the database as it is. Where there is
+	// none, Open then matches [selvage.ErrNotFound], and where it is older than
+	// this program, [selvage.ErrUnsupported].
+	KeepSchema bool
+
 	// Logger receives migrations at Info, and at Warn what could not be done
 	// in the background. Nil discards.
 	Logger *slog.Logger

@@ -59,9 +59,9 @@ type base struct {
 // opening alone.
 //
 // A database whose schema is newer than this program matches
-// [selvage.ErrUnsupported], a server that cannot be reached
-// [selvage.ErrUnavailable], a URL that cannot be read [selvage.ErrInvalid]. No
-// error repeats the URL or a part of it.
+// [selvage.ErrUnsupported], a server that cannot be reached or does not let the
+// user in [selvage.ErrUnavailable], a URL that cannot be read
+// [selvage.ErrInvalid]. No error repeats the URL or tells a password.
 func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	s, err := open(ctx, url, opts)
 	if err != nil {
@@ -90,7 +90,7 @@ func open(ctx context.Context, url string, opts Options) (*Store, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fault(ctx, "connect", err)
 	}
-	if err := s.prepare(ctx); err != nil {
+	if err := s.prepare(ctx, opts.KeepSchema); err != nil {
 		s.pool.Close()
 		return nil, err
 	}
@@ -98,10 +98,10 @@ func open(ctx context.Context, url string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare brings the schema up to date and reads what the database says about
+// prepare brings the schema up to date, unless it is to be kept, and reads what the database says about
 // itself.
-func (s *Store) prepare(ctx context.Context) error {
-	if err := s.migrate(ctx); err != nil {
+func (s *Store) prepare(ctx context.Context, keepSchema bool) error {
+	if err := s.migrate(ctx, keepSchema); err != nil {
 		return err
 	}
 	return s.retry(ctx, "read the properties of the store", func(ctx context.Context) error {
