@@ -1,5 +1,7 @@
 package selvage
 
+import "context"
+
 // Tenancy is a store that keeps the threads of several tenants apart. A store
 // that was opened is the one of the tenant "", which those who have no tenants
 // use, and sees what workers and operators need of all of them; a store that
@@ -15,4 +17,9 @@ type Tenancy interface {
 	// it came from ends both. A name that [CheckID] refuses matches
 	// [ErrInvalid]. After Close it matches [ErrClosed].
 	Tenant(name string) (Store, error)
+
+	// Tenants returns the names of tenants that have, or had, a thread: those
+	// greater than after in the order of their bytes, [MaxPage] at most. No
+	// more follow an empty list. The tenant "" is not listed.
+	Tenants(ctx context.Context, after string) ([]string, error)
 }

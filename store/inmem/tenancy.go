@@ -3,6 +3,7 @@ package inmem
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/commit"
@@ -33,4 +34,21 @@ func (s *Store) scope(name string) (*Store, error) {
 		s.spaces[name] = newSpace()
 	}
 	return &Store{engine: s.engine, space: s.spaces[name], tenant: name, cursors: s.cursors.Tenant(name)}, nil
+}
+
+// Tenants implements [selvage.Tenancy].
+func (s *Store) Tenants(ctx context.Context, after string) ([]string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.enter(ctx); err != nil {
+		return nil, fmt.Errorf("tenants: %w", err)
+	}
+	var names []string
+	for name, space := range s.spaces {
+		if name > after && len(space.threads) > 0 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names[:min(len(names), selvage.MaxPage)], nil
 }

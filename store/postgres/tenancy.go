@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/commit"
 )
@@ -30,4 +32,25 @@ func (s *Store) scope(name string) (*Store, error) {
 		return nil, err
 	}
 	return &Store{base: s.base, tenant: name, cursors: s.cursors.Tenant(name)}, nil
+}
+
+// tenantsQuery goes from one name to the next, so that its cost does not depend
+// on how many threads they have.
+const tenantsQuery = `WITH RECURSIVE n (tenant) AS (
+		(SELECT tenant FROM selvage.threads WHERE tenant > $1::text ORDER BY tenant LIMIT 1)
+		UNION ALL
+		SELECT (SELECT t.tenant FROM selvage.threads t WHERE t.tenant > n.tenant ORDER BY t.tenant LIMIT 1) FROM n WHERE n.tenant IS NOT NULL)
+	SELECT tenant FROM n WHERE tenant IS NOT NULL LIMIT $2::bigint`
+
+// Tenants implements [selvage.Tenancy].
+func (s *Store) Tenants(ctx context.Context, after string) (names []string, err error) {
+	err = s.read(ctx, "list the tenants", func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, tenantsQuery, after, int64(selvage.MaxPage))
+		if err != nil {
+			return err
+		}
+		names, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		return err
+	})
+	return names, err
 }

@@ -39,3 +39,25 @@ func (s *Store) scope(name string) (*Store, error) {
 	}
 	return &Store{file: s.file, tenant: name, cursors: s.cursors.Tenant(name)}, nil
 }
+
+// Tenants implements [selvage.Tenancy]. It goes from one name to the next, so
+// that its cost does not depend on how many threads they have.
+func (s *Store) Tenants(ctx context.Context, after string) (names []string, err error) {
+	err = s.read(ctx, func(c *conn) error {
+		for found := true; found && len(names) < selvage.MaxPage; {
+			var err error
+			found, err = c.one(func(r *rows) { after = r.text(0) }, `SELECT tenant FROM threads WHERE tenant > ? ORDER BY tenant LIMIT 1`, after)
+			if err != nil {
+				return err
+			}
+			if found {
+				names = append(names, after)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("tenants: %w", err)
+	}
+	return names, nil
+}

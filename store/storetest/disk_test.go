@@ -147,3 +147,7 @@ func (h *handle) Tenant(name string) (selvage.Store, error) {
 		return &handle{disk: &disk{s, s.(selvage.Leaser)}}, nil
 	})
 }
+
+func (h *handle) Tenants(ctx context.Context, after string) ([]string, error) {
+	return during(h, func() ([]string, error) { return h.disk.Store.(selvage.Tenancy).Tenants(ctx, after) })
+}

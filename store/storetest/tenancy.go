@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -24,6 +25,7 @@ func tenancyPromises() []promise {
 		{"CursorsDoNotCross", rule + "; a cursor of one tenant is refused by another.", cursorsDoNotCross},
 		{"StatesDoNotCross", rule + "; what is kept at hand of a thread is not taken for its namesake's.", statesDoNotCross},
 		{"TenantsTakeNoTurns", rule + ": writers of many tenants on one id do not get in each other's way.", tenantsTakeNoTurns},
+		{"TenantsAreListed", "Tenancy.Tenants: it returns the names of the tenants that have a thread, in order and in pages.", tenantsAreListed},
 		{"CloseOneTenant", "Tenancy.Tenant: closing a tenant's store ends its own use alone; closing the store it came from ends both.", closeOneTenant},
 		{"TenantsOutliveTheStore", "CONTRACT 15: tenants are stored; who opens the store again finds each with what it had.", tenantsOutlive},
 	}
@@ -396,5 +398,41 @@ func tenantsOutlive(k *kit) {
 		if now := side.picture(id); now != before[i] {
 			k.Errorf("tenant %d's thread is not what it was before the store was opened again: %s", i, difference(now, before[i]))
 		}
+	}
+}
+
+func tenantsAreListed(k *kit) {
+	k = k.alone()
+	tenancy, _ := selvage.As[selvage.Tenancy](k.store)
+	want := make([]string, selvage.MaxPage+3)
+	var wg sync.WaitGroup
+	for i := range want {
+		want[i] = fmt.Sprintf("tenant-%04d", i)
+		acme := k.tenant(want[i])
+		wg.Go(func() {
+			if _, err := acme.store.Append(k.Context(), newID(), says("hello"), selvage.New()); err != nil {
+				k.Errorf("append for %s: %v", want[i], err)
+			}
+		})
+	}
+	wg.Wait()
+	k.create(says("the store's own"))
+	k.tenant("empty")
+	var got []string
+	for after := ""; ; after = got[len(got)-1] {
+		names, err := tenancy.Tenants(k.Context(), after)
+		if err != nil {
+			k.Fatal(err)
+		}
+		if len(names) == 0 {
+			break
+		}
+		if len(names) > selvage.MaxPage {
+			k.Errorf("%d tenants came in one page; want %d at most", len(names), selvage.MaxPage)
+		}
+		got = append(got, names...)
+	}
+	if !slices.Equal(got, want) {
+		k.Errorf("%d tenants are listed, from %v; want the %d that have a thread, in order", len(got), got[:min(3, len(got))], len(want))
 	}
 }
