@@ -31,7 +31,10 @@ func TestQuick(t *testing.T) {
 		t.Errorf("report of %q, quick %v", r.Machine, r.Quick)
 	}
 	for _, name := range []string{"disk, 1 writer: rate", "disk, 1 writer: p50", "memory, 1 writer: rate", "disk, 64 threads", "bytes stored, 1 KiB",
-		"bytes stored, 4 KiB", "turn flat: statements", "turn flat: rows", "turn flat: bytes", "turn flat: p50", "load flat: p50", "flushes a group, durable"} {
+		"bytes stored, 4 KiB", "turn flat: statements", "turn flat: rows", "turn flat: bytes", "turn flat: p50", "load flat: p50", "flushes a group, durable",
+		"PostgreSQL, 1 connection: rate", "PostgreSQL, 1 connection: p50", "PostgreSQL, 16 connections, sync on", "PostgreSQL, 16 connections, sync off",
+		"PostgreSQL, bytes stored", "PostgreSQL, turn flat: p50", "PostgreSQL, turn flat: statements", "PostgreSQL, turn flat: rows",
+		"PostgreSQL, turn flat: bytes", "PostgreSQL, load flat: p50"} {
 		if !mentions(&r, name) {
 			t.Errorf("no gate is about %q", name)
 		}
@@ -42,7 +45,7 @@ func TestQuick(t *testing.T) {
 			t.Errorf("gate %+v measured nothing", g)
 		}
 		// Counts do not depend on how fast the machine is.
-		if exact := counted || g.Name == "turn flat: statements" || g.Name == "turn flat: rows"; exact && g.Left == "" && !g.Pass {
+		if exact := counted || strings.Contains(g.Name, "turn flat: statements") || strings.Contains(g.Name, "turn flat: rows"); exact && g.Left == "" && !g.Pass {
 			t.Errorf("gate %+v does not hold", g)
 		}
 	}
@@ -55,15 +58,6 @@ func mentions(r *report, name string) bool {
 		}
 	}
 	return false
-}
-
-func TestPayloadIsWhatItSays(t *testing.T) {
-	t.Parallel()
-	for _, size := range []int{1 << 10, 4 << 10} {
-		if err := checkPayload(size); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 func TestMarkdown(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/yardstick"
 	"github.com/selvagehq/selvage/state"
 	"github.com/selvagehq/selvage/store/sqlite"
 )
@@ -18,66 +19,49 @@ const (
 	cycle = 32
 )
 
+// The two sides of what must not depend on history.
+const (
+	long  = "long"
+	short = "short"
+)
+
 // flatTurns compares a turn on a thread of 10 000 messages to one on a thread
 // of 10: two messages, and a patch of the state.
 func flatTurns(ctx context.Context, cfg config) ([]gate, error) {
-	long, cycles := longThread, 10
-	if cfg.quick {
-		long, cycles = 100, 1
-	}
 	var rounds []round
 	counts := make(map[string]sqlite.Stats) // of all rounds together
-	err := storeIn(ctx, cfg.dir, func(s *sqlite.Store) error {
-		old := &writer{store: s, id: "long"}
-		if err := old.grow(ctx, long); err != nil {
+	f := newFlat(cfg, cycle)
+	err := storeIn(ctx, cfg.dir, func(s *sqlite.Store) (err error) {
+		if err := f.begin(ctx, s); err != nil {
 			return err
 		}
-		for i := range cfg.rounds + 1 {
-			r := make(round)
-			for n := range cycles {
-				young := &writer{store: s, id: selvage.ThreadID(fmt.Sprintf("short-%d-%d", i, n))}
-				if err := young.grow(ctx, shortThread); err != nil {
-					return err
-				}
-				pair := []*writer{young, old}
-				if n%2 == 1 {
-					// Now and then a page is full: not always with the same one.
-					slices.Reverse(pair)
-				}
-				for _, w := range pair {
-					side := "short"
-					if w == old {
-						side = "long"
-					}
-					before := s.Stats()
-					if err := r.at(side).run(cycle, func() error { return w.turn(ctx) }); err != nil {
-						return err
-					}
-					counts[side] = plus(counts[side], s.Stats(), before)
-				}
-			}
-			if i > 0 {
-				rounds = append(rounds, r)
-			}
-		}
-		return nil
+		rounds, err = f.rounds(ctx, cfg, func(side string, turns func() error) error {
+			before := s.Stats()
+			err := turns()
+			counts[side] = plus(counts[side], s.Stats(), before)
+			return err
+		})
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	times := median(rounds, func(r *round) float64 { return float64(r.at("long").p50()) / float64(r.at("short").p50()) })
-	turns := float64((cfg.rounds + 1) * cycles * cycle)
+	turns := float64((cfg.rounds + 1) * f.cycles * cycle)
 	count := func(name string, must float64, of func(sqlite.Stats) int64) gate {
-		long, short := float64(of(counts["long"]))/turns, float64(of(counts["short"]))/turns
-		return atMost("turn flat: "+name, must, 1, long/short).of(fmt.Sprintf("%.2f a turn", long), fmt.Sprintf("%.2f a turn", short)).
-			note(fmt.Sprintf("%d messages to %d", longThread, shortThread))
+		return flatGate("turn flat: "+name, must, float64(of(counts[long]))/turns, float64(of(counts[short]))/turns)
 	}
 	return []gate{
 		count("statements", 1, func(s sqlite.Stats) int64 { return s.Statements }),
 		count("rows", 1, func(s sqlite.Stats) int64 { return s.Rows }),
 		count("bytes written", 1.02, func(s sqlite.Stats) int64 { return s.Pages * 4096 }),
-		atMost("turn flat: p50", 1.1, 1, times).of(p50(rounds, "long"), p50(rounds, "short")),
+		atMost("turn flat: p50", 1.1, 1, times(rounds, long, short)).of(p50(rounds, long), p50(rounds, short)),
 	}, nil
+}
+
+// flatGate is about something that is counted.
+func flatGate(name string, must, long, short float64) gate {
+	return atMost(name, must, 1, long/short).of(fmt.Sprintf("%.2f a turn", long), fmt.Sprintf("%.2f a turn", short)).
+		note(fmt.Sprintf("%d messages to %d", longThread, shortThread))
 }
 
 // plus adds what was done between two looks.
@@ -86,6 +70,67 @@ func plus(sum, after, before sqlite.Stats) sqlite.Stats {
 	sum.Rows += after.Rows - before.Rows
 	sum.Pages += after.Pages - before.Pages
 	return sum
+}
+
+// flat lets turns on a long thread and on short ones alternate in one store.
+type flat struct {
+	store         selvage.Store
+	old           *writer // the long thread
+	messages      int     // that it begins with
+	cycles, cycle int     // cycles a round, turns a cycle
+	young         int     // short threads made so far
+}
+
+func newFlat(cfg config, cycle int) *flat {
+	f := &flat{messages: longThread, cycles: 10, cycle: cycle}
+	if cfg.quick {
+		f.messages, f.cycles = 100, 1
+	}
+	return f
+}
+
+// begin makes the long thread.
+func (f *flat) begin(ctx context.Context, s selvage.Store) error {
+	f.store, f.old = s, &writer{store: s, id: "long"}
+	return f.old.grow(ctx, f.messages)
+}
+
+// next makes another short thread.
+func (f *flat) next(ctx context.Context) (*writer, error) {
+	f.young++
+	w := &writer{store: f.store, id: selvage.ThreadID(fmt.Sprintf("short-%d", f.young))}
+	return w, w.grow(ctx, shortThread)
+}
+
+// rounds measures; watch is told whose turns it is to run.
+func (f *flat) rounds(ctx context.Context, cfg config, watch func(side string, turns func() error) error) ([]round, error) {
+	var rounds []round
+	for range cfg.rounds + 1 {
+		r := make(round)
+		for n := range f.cycles {
+			young, err := f.next(ctx)
+			if err != nil {
+				return nil, err
+			}
+			sides := []string{short, long}
+			if n%2 == 1 {
+				// Now and then a page is full: not always with the same one.
+				slices.Reverse(sides)
+			}
+			for _, side := range sides {
+				w := young
+				if side == long {
+					w = f.old
+				}
+				err := watch(side, func() error { return r.at(side).Run(f.cycle, func() error { return w.turn(ctx) }) })
+				if err != nil {
+					return nil, err
+				}
+			}
+		}
+		rounds = append(rounds, r)
+	}
+	return rounds[1:], nil
 }
 
 // grow appends until the thread has n messages.
@@ -100,7 +145,7 @@ func (w *writer) grow(ctx context.Context, n int) error {
 
 // turn appends two messages and counts them in the state.
 func (w *writer) turn(ctx context.Context) error {
-	set := changeSet(bodySize)
+	set := yardstick.ChangeSet(bodySize)
 	set.Patches = []selvage.StatePatch{{Source: "bench", Ops: state.Patch{
 		state.Set("/last", state.String(set.ID)), state.Merge("/counts", counted)}}}
 	return w.put(ctx, set)
@@ -113,57 +158,3 @@ var counted = func() state.Value {
 	}
 	return v
 }()
-
-// flatLoads compares what the next turn of a thread loads: its head, its state
-// and its last messages.
-func flatLoads(ctx context.Context, cfg config) ([]gate, error) {
-	long, turns := longThread, 20
-	if cfg.quick {
-		long, turns = 100, 2
-	}
-	var warm, cold []round
-	err := storeIn(ctx, cfg.dir, func(s *sqlite.Store) error {
-		for id, n := range map[selvage.ThreadID]int{"long": long, "short": shortThread} {
-			w := &writer{store: s, id: id}
-			if err := w.grow(ctx, n); err != nil {
-				return err
-			}
-		}
-		load := func(s *sqlite.Store, id selvage.ThreadID) side {
-			return side{string(id), func() error { return loadOnce(ctx, s, id) }}
-		}
-		var err error
-		if warm, err = byTurns(ctx, cfg.rounds+1, turns, 10, []side{load(s, "long"), load(s, "short")}); err != nil {
-			return err
-		}
-		// As a process finds it that has never seen the thread.
-		fresh, err := sqlite.Open(ctx, s.Path(), sqlite.Options{CacheBytes: -1})
-		if err != nil {
-			return err
-		}
-		cold, err = byTurns(ctx, cfg.rounds+1, turns, 10, []side{load(fresh, "long"), load(fresh, "short")})
-		if closeErr := fresh.Close(); err == nil {
-			err = closeErr
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	gateOf := func(name string, rounds []round) gate {
-		rounds = rounds[1:]
-		times := median(rounds, func(r *round) float64 { return float64(r.at("long").p50()) / float64(r.at("short").p50()) })
-		return atMost("load flat: "+name, 1.5, 1.1, times).of(p50(rounds, "long"), p50(rounds, "short")).
-			note(fmt.Sprintf("%d messages to %d, the last %d loaded", longThread, shortThread, shortThread))
-	}
-	return []gate{gateOf("p50", warm), gateOf("p50, nothing in memory", cold)}, nil
-}
-
-func loadOnce(ctx context.Context, s *sqlite.Store, id selvage.ThreadID) error {
-	n := shortThread
-	head, err := s.Load(ctx, id, selvage.LoadOptions{Messages: &n})
-	if err == nil && len(head.Messages) != n {
-		err = fmt.Errorf("a load answers %d messages", len(head.Messages))
-	}
-	return err
-}

@@ -3,15 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/yardstick"
 	"github.com/selvagehq/selvage/store/sqlite"
 )
 
 const groupThreads = 64
+
+// raw100 is the engine inserting a hundred rows in a transaction.
+const raw100 = "raw 100"
 
 // diskGroup lets 64 threads append at once, and the engine insert as many rows
 // into as many threads, a hundred to a transaction and one to a transaction.
@@ -22,26 +23,30 @@ func diskGroup(ctx context.Context, cfg config) ([]gate, error) {
 	}
 	var rounds []round
 	var perGroup float64
-	err := bothIn(ctx, cfg.dir, groupThreads, func(s *sqlite.Store, ref *reference) error {
-		writers := make([]*writer, groupThreads)
-		for i := range writers {
-			writers[i] = &writer{store: s, id: selvage.ThreadID(fmt.Sprintf("thread-%d", i))}
+	err := bothIn(ctx, cfg.dir, groupThreads, func(s *sqlite.Store, ref *yardstick.SQLite) error {
+		body, err := yardstick.Body(bodySize)
+		if err != nil {
+			return err
 		}
+		writers := writersOf(s, groupThreads)
 		for i := range cfg.rounds + 1 {
 			r := make(round)
 			before := s.Stats()
 			for range turns {
-				if err := r.at(ours).together(ctx, writers, each); err != nil {
+				if err := r.at(ours).Together(ctx, each, writers); err != nil {
 					return err
 				}
-				if err := r.at("raw 100").inserts(ref, groupThreads*each, 100); err != nil {
-					return err
+				for range groupThreads * each / 100 {
+					if err := r.at(raw100).Batch(100, func() error { return ref.PutAll(ctx, 100, body) }); err != nil {
+						return err
+					}
 				}
-				if err := r.at(raw).inserts(ref, 2*groupThreads, 1); err != nil {
+				next := 0
+				if err := r.at(raw).Run(2*groupThreads, func() error { next++; return ref.Put(ctx, next%groupThreads, body) }); err != nil {
 					return err
 				}
 			}
-			if after := s.Stats(); i > 0 || cfg.quick {
+			if after := s.Stats(); i > 0 {
 				rounds = append(rounds, r)
 				perGroup = float64(after.Changes-before.Changes) / float64(after.Groups-before.Groups)
 			}
@@ -51,66 +56,19 @@ func diskGroup(ctx context.Context, cfg config) ([]gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	ratio := func(side string) float64 {
-		return median(rounds, func(r *round) float64 { return r.at(ours).rate() / r.at(side).rate() })
-	}
 	return []gate{
-		atLeast("disk, 64 threads: rate, to 100 rows a transaction", 0.35, 0.60, ratio("raw 100")).
-			of(rate(rounds, ours), rate(rounds, "raw 100")).note(fmt.Sprintf("%.0f appends a group", perGroup)),
-		atLeast("disk, 64 threads: rate, to one row a transaction", 2, 2, ratio(raw)).of(rate(rounds, ours), rate(rounds, raw)),
+		atLeast("disk, 64 threads: rate, to 100 rows a transaction", 0.35, 0.60, rates(rounds, ours, raw100)).
+			of(rate(rounds, ours), rate(rounds, raw100)).note(fmt.Sprintf("%.0f appends a group", perGroup)),
+		atLeast("disk, 64 threads: rate, to one row a transaction", 2, 2, rates(rounds, ours, raw)).of(rate(rounds, ours), rate(rounds, raw)),
 	}, nil
 }
 
-// together lets each writer append so many sets.
-func (s *sample) together(ctx context.Context, writers []*writer, each int) error {
-	start := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
-	for _, w := range writers {
-		g.Go(func() error {
-			for range each {
-				if err := w.append(ctx, bodySize); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+// writersOf are appends to as many threads of their own.
+func writersOf(s selvage.Store, n int) []func(context.Context) error {
+	writers := make([]func(context.Context) error, n)
+	for i := range writers {
+		w := &writer{store: s, id: selvage.ThreadID(fmt.Sprintf("thread-%d", i))}
+		writers[i] = func(ctx context.Context) error { return w.append(ctx, bodySize) }
 	}
-	err := g.Wait()
-	s.ops += len(writers) * each
-	s.took += time.Since(start)
-	return err
-}
-
-// inserts lets the engine insert n rows, so many to a transaction.
-func (s *sample) inserts(ref *reference, n, per int) error {
-	start := time.Now()
-	body, err := readyBody()
-	if err != nil {
-		return err
-	}
-	one := func(i int) error { return ref.put(i%groupThreads, body) }
-	for i := 0; i < n; {
-		if per == 1 {
-			if err := one(i); err != nil {
-				return err
-			}
-			i++
-			continue
-		}
-		err := ref.together(func() error {
-			for range min(per, n-i) {
-				if err := one(i); err != nil {
-					return err
-				}
-				i++
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	s.ops += n
-	s.took += time.Since(start)
-	return nil
+	return writers
 }

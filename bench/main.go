@@ -1,18 +1,23 @@
-// Command bench measures the SQLite store beside the engine it stands on: what
-// the store does, and a plain one-row INSERT of the same body through the same
+// Command bench measures the stores beside the engines they stand on: what a
+// store does, and a plain one-row INSERT of the same body through the same
 // driver, take turns in one run, so that a slow disk or a busy machine slows
 // both. It prints one line a gate, with the ratio that counts and the absolute
 // figures of both sides.
 //
-//	go run ./bench            the whole of it, some minutes
-//	go run ./bench -quick     a smoke test, some seconds; its ratios mean little
-//	go run ./bench -json      for programs
-//	go run ./bench -only load the gates whose name contains "load"
+//	go run ./bench                 the whole of it, some minutes
+//	go run ./bench -quick          a smoke test, some seconds; its ratios mean little
+//	go run ./bench -json           for programs
+//	go run ./bench -only load      the gates whose name contains "load"
+//	go run ./bench -only postgres  those of PostgreSQL
+//
+// PostgreSQL is the server that SELVAGE_TEST_POSTGRES names, or one that is
+// started for the run in the directory for temporary files.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,6 +25,8 @@ import (
 	"os/signal"
 	"runtime/pprof"
 	"strings"
+
+	"github.com/selvagehq/selvage/internal/yardstick"
 )
 
 func main() {
@@ -40,13 +47,15 @@ type config struct {
 	quick  bool
 	only   string
 	self   []string // how to run this program again
-	log    io.Writer
+
+	postgres *server
+	log      io.Writer
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	cfg := config{log: stderr}
+	cfg := config{log: stderr, postgres: &server{}}
 	flags.StringVar(&cfg.dir, "dir", os.TempDir(), "directory on the `disk` to measure")
 	flags.StringVar(&cfg.memory, "memory", "/dev/shm", "directory in memory; what it should show is left out if it does not exist")
 	flags.IntVar(&cfg.rounds, "rounds", 7, "rounds, of which the median counts")
@@ -83,7 +92,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		defer pprof.StopCPUProfile()
 	}
 	report, err := measure(ctx, cfg)
-	if err != nil {
+	if err := errors.Join(err, cfg.postgres.stop()); err != nil {
 		return err
 	}
 	if *asJSON {
@@ -96,7 +105,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // measure runs every measurement that was asked for.
 func measure(ctx context.Context, cfg config) (*report, error) {
-	r := &report{Machine: machine(cfg), Rounds: cfg.rounds, Quick: cfg.quick}
+	r := &report{Machine: machine(cfg.dir), Rounds: cfg.rounds, Quick: cfg.quick}
 	for _, m := range []struct {
 		name string // of its gates, for -only
 		run  func(context.Context, config) ([]gate, error)
@@ -108,8 +117,13 @@ func measure(ctx context.Context, cfg config) (*report, error) {
 		{"turn flat", flatTurns},
 		{"load flat", flatLoads},
 		{"flushes", flushes},
+		{"PostgreSQL, 1 connection", postgresSingle},
+		{"PostgreSQL, 16 connections", postgresMany},
+		{"PostgreSQL, bytes", postgresSizes},
+		{"PostgreSQL, turn flat", postgresTurns},
+		{"PostgreSQL, load flat", postgresLoads},
 	} {
-		if !strings.Contains(m.name, cfg.only) {
+		if !strings.Contains(strings.ToLower(m.name), strings.ToLower(cfg.only)) {
 			continue
 		}
 		fmt.Fprintf(cfg.log, "bench: %s\n", m.name)
@@ -120,4 +134,9 @@ func measure(ctx context.Context, cfg config) (*report, error) {
 		r.Gates = append(r.Gates, gates...)
 	}
 	return r, nil
+}
+
+// machine tells what the figures are taken on, and through which drivers.
+func machine(dir string) string {
+	return strings.Join([]string{yardstick.Machine(dir), yardstick.Driver("modernc.org/sqlite"), yardstick.Driver("github.com/jackc/pgx/v5")}, " · ")
 }

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
+
+	"github.com/selvagehq/selvage/internal/yardstick"
 )
 
 // gate is one thing that was promised, and what was measured.
@@ -73,20 +74,6 @@ func (g gate) note(text string) gate {
 	return g
 }
 
-// sample is one side of a measurement in one round.
-type sample struct {
-	ops   int
-	took  time.Duration
-	times []time.Duration // of single operations, if they were taken
-}
-
-func (s *sample) rate() float64 { return float64(s.ops) / s.took.Seconds() }
-
-func (s *sample) p50() time.Duration {
-	slices.Sort(s.times)
-	return s.times[len(s.times)/2]
-}
-
 // median returns the middle of the values f has in the rounds.
 func median(rounds []round, f func(*round) float64) float64 {
 	values := make([]float64, len(rounds))
@@ -101,20 +88,30 @@ func median(rounds []round, f func(*round) float64) float64 {
 }
 
 // round is what the sides of a measurement did by turns.
-type round map[string]*sample
+type round map[string]*yardstick.Sample
 
-func (r round) at(side string) *sample {
+func (r round) at(side string) *yardstick.Sample {
 	if r[side] == nil {
-		r[side] = &sample{}
+		r[side] = &yardstick.Sample{}
 	}
 	return r[side]
 }
 
+// rates is the middle of what one side's rate was of the other's.
+func rates(rounds []round, side, other string) float64 {
+	return median(rounds, func(r *round) float64 { return r.at(side).Rate() / r.at(other).Rate() })
+}
+
+// times is the middle of what one side's typical time was of the other's.
+func times(rounds []round, side, other string) float64 {
+	return median(rounds, func(r *round) float64 { return float64(r.at(side).Quantile(0.5)) / float64(r.at(other).Quantile(0.5)) })
+}
+
 func rate(rounds []round, side string) string {
-	return fmt.Sprintf("%.0f/s", median(rounds, func(r *round) float64 { return r.at(side).rate() }))
+	return fmt.Sprintf("%.0f/s", median(rounds, func(r *round) float64 { return r.at(side).Rate() }))
 }
 
 func p50(rounds []round, side string) string {
-	micros := median(rounds, func(r *round) float64 { return float64(r.at(side).p50()) / 1e3 })
+	micros := median(rounds, func(r *round) float64 { return float64(r.at(side).Quantile(0.5)) / 1e3 })
 	return fmt.Sprintf("%.1f µs", micros)
 }

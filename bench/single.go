@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/yardstick"
 	"github.com/selvagehq/selvage/store/sqlite"
 )
 
@@ -26,11 +27,9 @@ func diskSingle(ctx context.Context, cfg config) ([]gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	rates := median(rounds, func(r *round) float64 { return r.at(ours).rate() / r.at(raw).rate() })
-	times := median(rounds, func(r *round) float64 { return float64(r.at(ours).p50()) / float64(r.at(raw).p50()) })
 	return []gate{
-		atLeast("disk, 1 writer: rate", 0.60, 0.75, rates).of(rate(rounds, ours), rate(rounds, raw)),
-		atMost("disk, 1 writer: p50", 1.60, 1.30, times).of(p50(rounds, ours), p50(rounds, raw)),
+		atLeast("disk, 1 writer: rate", 0.60, 0.75, rates(rounds, ours, raw)).of(rate(rounds, ours), rate(rounds, raw)),
+		atMost("disk, 1 writer: p50", 1.60, 1.30, times(rounds, ours, raw)).of(p50(rounds, ours), p50(rounds, raw)),
 	}, nil
 }
 
@@ -43,12 +42,9 @@ func memorySingle(ctx context.Context, cfg config) ([]gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	rates := func(side string) float64 {
-		return median(rounds, func(r *round) float64 { return r.at(ours).rate() / r.at(side).rate() })
-	}
-	info := gate{Name: name + ", to an insert that encodes its body as well", Measured: rates(encoded)}
+	info := gate{Name: name + ", to an insert that encodes its body as well", Measured: rates(rounds, ours, encoded)}
 	return []gate{
-		atLeast(name, 0.35, 0.50, rates(raw)).of(rate(rounds, ours), rate(rounds, raw)),
+		atLeast(name, 0.35, 0.50, rates(rounds, ours, raw)).of(rate(rounds, ours), rate(rounds, raw)),
 		info.of(rate(rounds, ours), rate(rounds, encoded)),
 	}, nil
 }
@@ -60,37 +56,32 @@ func singleWriter(ctx context.Context, cfg config, dir string) (rounds []round, 
 	if cfg.quick {
 		turns, turn = 3, 20
 	}
-	err = bothIn(ctx, dir, 1, func(s *sqlite.Store, ref *reference) error {
-		w := &writer{store: s, id: "one"}
-		ready, err := readyBody()
+	err = bothIn(ctx, dir, 1, func(s *sqlite.Store, ref *yardstick.SQLite) error {
+		sides, err := oneWriter(ctx, &writer{store: s, id: "one"}, func(body []byte) error { return ref.Put(ctx, 0, body) })
 		if err != nil {
 			return err
 		}
-		sides := []side{
-			{ours, func() error { return w.append(ctx, bodySize) }},
-			{raw, func() error { return ref.put(0, ready) }},
-			{encoded, func() error {
-				set := changeSet(bodySize)
-				body, err := encode(&set)
-				if err != nil {
-					return err
-				}
-				return ref.put(0, body)
-			}},
-		}
-		// The first round is for the log to reach its length, and for caches.
-		rounds, err = byTurns(ctx, cfg.rounds+1, turns, turn, sides)
+		rounds, err = byTurns(ctx, cfg, turns, turn, sides)
 		return err
 	})
-	if len(rounds) > 1 {
-		rounds = rounds[1:]
-	}
 	return rounds, err
 }
 
-func readyBody() ([]byte, error) {
-	set := changeSet(bodySize)
-	return encode(&set)
+// oneWriter are the sides of that comparison on any engine.
+func oneWriter(ctx context.Context, w *writer, put func(body []byte) error) ([]side, error) {
+	ready, err := yardstick.Body(bodySize)
+	return []side{
+		{ours, func() error { return w.append(ctx, bodySize) }},
+		{raw, func() error { return put(ready) }},
+		{encoded, func() error {
+			set := yardstick.ChangeSet(bodySize)
+			body, err := json.Marshal(&set)
+			if err != nil {
+				return err
+			}
+			return put(body)
+		}},
+	}, err
 }
 
 // side is something to be measured, one operation at a time.
@@ -99,52 +90,36 @@ type side struct {
 	op   func() error
 }
 
-// byTurns runs rounds in which the sides take turns.
-func byTurns(ctx context.Context, n, turns, turn int, sides []side) ([]round, error) {
+// byTurns runs rounds in which the sides take turns. One more comes first, for
+// the log to reach its length and for caches.
+func byTurns(ctx context.Context, cfg config, turns, turn int, sides []side) ([]round, error) {
 	var rounds []round
-	for range n {
+	for range cfg.rounds + 1 {
 		r := make(round)
 		for range turns {
 			for _, s := range sides {
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				if err := r.at(s.name).run(turn, s.op); err != nil {
+				if err := r.at(s.name).Run(turn, s.op); err != nil {
 					return nil, fmt.Errorf("%s: %w", s.name, err)
 				}
 			}
 		}
 		rounds = append(rounds, r)
 	}
-	return rounds, nil
-}
-
-// run does an operation n times.
-func (s *sample) run(n int, op func() error) error {
-	start := time.Now()
-	before := start
-	for range n {
-		if err := op(); err != nil {
-			return err
-		}
-		now := time.Now()
-		s.times = append(s.times, now.Sub(before))
-		before = now
-	}
-	s.ops += n
-	s.took += before.Sub(start)
-	return nil
+	return rounds[1:], nil
 }
 
 // writer appends to a thread that nobody else writes to.
 type writer struct {
-	store   *sqlite.Store
+	store   selvage.Store
 	id      selvage.ThreadID
 	version selvage.Version
 }
 
 func (w *writer) append(ctx context.Context, size int) error {
-	return w.put(ctx, changeSet(size))
+	return w.put(ctx, yardstick.ChangeSet(size))
 }
 
 func (w *writer) put(ctx context.Context, set selvage.ChangeSet) error {
@@ -154,13 +129,13 @@ func (w *writer) put(ctx context.Context, set selvage.ChangeSet) error {
 }
 
 // bothIn opens a store and a reference in a directory of their own.
-func bothIn(ctx context.Context, dir string, threads int, f func(*sqlite.Store, *reference) error) error {
+func bothIn(ctx context.Context, dir string, threads int, f func(*sqlite.Store, *yardstick.SQLite) error) error {
 	return storeIn(ctx, dir, func(s *sqlite.Store) error {
-		ref, err := openReference(filepath.Join(filepath.Dir(s.Path()), "reference.db"), threads)
+		ref, err := yardstick.OpenSQLite(ctx, filepath.Join(filepath.Dir(s.Path()), "reference.db"), "FULL", threads)
 		if err != nil {
 			return err
 		}
-		return errors.Join(f(s, ref), ref.close())
+		return errors.Join(f(s, ref), ref.Close())
 	})
 }
 

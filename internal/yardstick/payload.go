@@ -1,4 +1,7 @@
-package main
+// Package yardstick is what a store is measured against: the engine it stands
+// on, doing the least that could keep the same bytes. The project's own
+// benchmark and the one for users share it, so that both speak of the same.
+package yardstick
 
 import (
 	"encoding/json"
@@ -14,9 +17,15 @@ const text = "The order was packed on Tuesday and left the warehouse in Lyon wit
 	"was held at customs because its declaration names a battery. Should I ask the carrier to split the shipment, or wait " +
 	"until the form has been corrected? The customer wrote twice and would rather have the first parcel now. "
 
-// changeSet is a set of two messages whose JSON has the given size, in bytes,
-// with the ids a runner gives.
-func changeSet(size int) selvage.ChangeSet {
+// MinSize is the least size of a change set, in bytes.
+const MinSize = envelope + 2
+
+// envelope is the size of a set whose messages say nothing.
+const envelope = 259
+
+// ChangeSet is a set of two messages whose JSON has the given size in bytes,
+// at least [MinSize], with the ids a runner gives.
+func ChangeSet(size int) selvage.ChangeSet {
 	set := selvage.ChangeSet{ID: selvage.NewID(), Messages: []selvage.Message{
 		{ID: selvage.NewID(), Role: selvage.RoleUser}, {ID: selvage.NewID(), Role: selvage.RoleAssistant}}}
 	half := (size - envelope) / 2
@@ -25,22 +34,16 @@ func changeSet(size int) selvage.ChangeSet {
 	return set
 }
 
-// envelope is the size of such a set whose messages say nothing.
-const envelope = 259
-
 func words(n int) string {
 	return strings.Repeat(text, n/len(text)+1)[:n]
 }
 
-// encode is the JSON of a set as a client would send it.
-func encode(set *selvage.ChangeSet) ([]byte, error) { return json.Marshal(set) }
-
-// checkPayload makes sure that the sizes that are spoken of are the real ones.
-func checkPayload(size int) error {
-	set := changeSet(size)
-	data, err := encode(&set)
+// Body is the JSON of such a set, as a client would send it.
+func Body(size int) ([]byte, error) {
+	set := ChangeSet(size)
+	data, err := json.Marshal(&set)
 	if err == nil && len(data) != size {
 		err = fmt.Errorf("a change set of %d bytes has %d", size, len(data))
 	}
-	return err
+	return data, err
 }

@@ -1,4 +1,4 @@
-package main
+package yardstick
 
 import (
 	"bufio"
@@ -10,11 +10,25 @@ import (
 	"strings"
 )
 
-// machine tells what the figures were taken on.
-func machine(cfg config) string {
+// Machine tells what figures are taken on: processor, system, toolchain, and
+// the kind of file system that dir is on.
+func Machine(dir string) string {
 	parts := []string{processor(), fmt.Sprintf("%d CPUs", runtime.NumCPU()), runtime.GOOS + " " + kernel(), runtime.Version(),
-		"modernc.org/sqlite " + driverVersion(), "disk: " + fileSystem(cfg.dir)}
+		"disk: " + fileSystem(dir)}
 	return strings.Join(parts, " · ")
+}
+
+// Driver is the path and version of a module that this program was built with.
+func Driver(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if ok {
+		for _, dep := range info.Deps {
+			if dep.Path == path {
+				return path + " " + dep.Version
+			}
+		}
+	}
+	return path
 }
 
 func processor() string {
@@ -36,19 +50,6 @@ func kernel() string {
 		return ""
 	}
 	return strings.TrimSpace(string(data))
-}
-
-func driverVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, dep := range info.Deps {
-		if dep.Path == "modernc.org/sqlite" {
-			return dep.Version
-		}
-	}
-	return ""
 }
 
 // fileSystem is the kind of file system a directory is on.
