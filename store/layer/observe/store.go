@@ -40,16 +40,26 @@ func New(next selvage.Store, opts Options) (*Store, error) {
 // Unwrap returns the store below.
 func (s *Store) Unwrap() selvage.Store { return s.next }
 
-// Capability offers the leases of the store below, observed. Every other
-// capability is the store's own, and is not observed; see [selvage.As].
+// Capability offers the leases of the store below, and its tenants, observed.
+// Every other capability is the store's own, and is not observed; see
+// [selvage.As].
 func (s *Store) Capability(target any) bool {
-	if t, ok := target.(*selvage.Leaser); ok {
-		if below, ok := selvage.As[selvage.Leaser](s.next); ok {
+	switch t := target.(type) {
+	case *selvage.Leaser:
+		below, ok := selvage.As[selvage.Leaser](s.next)
+		if ok {
 			*t = leaser{below, s.o}
-			return true
 		}
+		return ok
+	case *selvage.Tenancy:
+		below, ok := selvage.As[selvage.Tenancy](s.next)
+		if ok {
+			*t = tenancy{below, s.o}
+		}
+		return ok
+	default:
+		return false
 	}
-	return false
 }
 
 // Append implements [selvage.Store].

@@ -132,11 +132,29 @@ func (f *flaky) Runs(ctx context.Context, q selvage.RunQuery) (selvage.RunPage, 
 func (f *flaky) Unwrap() selvage.Store { return f.Store }
 
 func (f *flaky) Capability(target any) bool {
-	if t, ok := target.(*selvage.Leaser); ok {
+	switch t := target.(type) {
+	case *selvage.Leaser:
 		*t = flakyLeaser{f}
-		return true
+	case *selvage.Tenancy:
+		below, ok := selvage.As[selvage.Tenancy](f.Store)
+		if ok {
+			*t = flakyTenancy{below}
+		}
+		return ok
+	default:
+		return false
 	}
-	return false
+	return true
+}
+
+type flakyTenancy struct{ next selvage.Tenancy }
+
+func (t flakyTenancy) Tenant(name string) (selvage.Store, error) {
+	s, err := t.next.Tenant(name)
+	if err != nil {
+		return nil, err
+	}
+	return newFlaky(s), nil
 }
 
 type flakyLeaser struct{ f *flaky }

@@ -29,15 +29,25 @@ func New(next selvage.Store, opts Options) *Store {
 func (s *Store) Unwrap() selvage.Store { return s.next }
 
 // Capability offers the leases of the store below, with retries where they are
-// safe. Every other capability is the store's own; see [selvage.As].
+// safe, and its tenants, each behind this layer. Every other capability is the
+// store's own; see [selvage.As].
 func (s *Store) Capability(target any) bool {
-	if t, ok := target.(*selvage.Leaser); ok {
-		if below, ok := selvage.As[selvage.Leaser](s.next); ok {
+	switch t := target.(type) {
+	case *selvage.Leaser:
+		below, ok := selvage.As[selvage.Leaser](s.next)
+		if ok {
 			*t = leaser{below, s.opts}
-			return true
 		}
+		return ok
+	case *selvage.Tenancy:
+		below, ok := selvage.As[selvage.Tenancy](s.next)
+		if ok {
+			*t = tenancy{below, s.opts}
+		}
+		return ok
+	default:
+		return false
 	}
-	return false
 }
 
 // Append implements [selvage.Store]. It sends the set again under its id while

@@ -1,0 +1,17 @@
+package retry
+
+import "github.com/selvagehq/selvage"
+
+// tenancy puts the layer around the store of each tenant.
+type tenancy struct {
+	next selvage.Tenancy
+	opts Options
+}
+
+func (t tenancy) Tenant(name string) (selvage.Store, error) {
+	s, err := t.next.Tenant(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{next: s, opts: t.opts}, nil
+}
