@@ -27,6 +27,8 @@ const (
 	tagContent
 	tagChain
 	tagMessageID
+	tagState
+	tagRest
 )
 
 // Body is the encoded content of a change set: one JSON object a message, as
@@ -39,17 +41,18 @@ type Body struct {
 }
 
 // rest is the part of a change set that is neither header nor messages, in
-// the order of its encoding.
+// the order of its encoding. What it does to the state comes last, so that it
+// can be cut off and the facts before it stay as they were; see [splitRest].
 type rest struct {
 	Runs       []RunUpdate     `json:"runs,omitempty"`
-	Patches    []StatePatch    `json:"patches,omitempty"`
 	Calls      []CallUpdate    `json:"calls,omitempty"`
-	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
 	Rewind     *Version        `json:"rewind,omitempty"`
 	Events     []EventDraft    `json:"events,omitempty"`
 	Outbox     []OutboxEntry   `json:"outbox,omitempty"`
 	Dispatches []DispatchDraft `json:"dispatches,omitempty"`
 	Thread     *ThreadUpdate   `json:"thread,omitempty"`
+	Patches    []StatePatch    `json:"patches,omitempty"`
+	Snapshot   json.RawMessage `json:"snapshot,omitempty"`
 }
 
 // EncodeBody encodes the content of set under a fresh salt. The fence, and
@@ -92,34 +95,65 @@ func (b *Body) Size() int {
 // salted digests of its parts. Preconditions, fences, assigned ids, seqs and
 // times are not in it.
 func (b *Body) Content(id string, run, parentRun RunID, reason Reason) Hash {
+	n := len(b.Messages)
+	return contentDigest([...]string{id, string(run), string(parentRun), string(reason)}, n, func(i int) Hash {
+		if i < n {
+			return partDigest(partSalt(b.Salt, i), b.Messages[i])
+		}
+		facts, state := splitRest(b.Rest)
+		if state == nil {
+			return partDigest(partSalt(b.Salt, n), facts)
+		}
+		return restDigest(partSalt(b.Salt, n), facts, stateDigest(partSalt(b.Salt, n+1), state))
+	})
+}
+
+// contentDigest is the digest over names, n messages and the rest, whose own
+// digests part tells.
+func contentDigest(names [4]string, n int, part func(i int) Hash) Hash {
 	h := sha256.New()
 	h.Write([]byte{tagContent})
-	for _, s := range [...]string{id, string(run), string(parentRun), string(reason)} {
+	for _, s := range names {
 		writeUint(h, uint64(len(s)))
 		h.Write([]byte(s))
 	}
-	writeUint(h, uint64(len(b.Messages)))
-	for i, m := range b.Messages {
-		part := b.partDigest(i, m)
-		h.Write(part[:])
+	writeUint(h, uint64(n))
+	for i := range n + 1 {
+		p := part(i)
+		h.Write(p[:])
 	}
-	part := b.partDigest(len(b.Messages), b.Rest)
-	h.Write(part[:])
 	return sum(h)
 }
 
-// partDigest is the digest of the i-th part under a salt of its own, so that
-// one part can be erased together with its salt and the others kept.
-func (b *Body) partDigest(i int, data []byte) Hash {
+// partSalt is the salt of the i-th part, which is of its own, so that one part
+// can be erased together with its salt and the others kept. After the messages
+// comes the rest, and then what the rest says about the state.
+func partSalt(master [SaltSize]byte, i int) []byte {
 	var seed [1 + SaltSize + 8]byte
 	seed[0] = tagSalt
-	copy(seed[1:], b.Salt[:])
+	copy(seed[1:], master[:])
 	binary.BigEndian.PutUint64(seed[1+SaltSize:], uint64(i))
 	salt := sha256.Sum256(seed[:])
+	return salt[:SaltSize]
+}
+
+// partDigest is the digest of a message, or of a rest that leaves the state alone.
+func partDigest(salt, data []byte) Hash { return salted(tagPart, salt, data) }
+
+// stateDigest is the digest of what a rest says about the state.
+func stateDigest(salt, data []byte) Hash { return salted(tagState, salt, data) }
+
+// restDigest is the digest of a rest that changes the state: of its facts and
+// of that digest, so that the facts are proved also without the rest of it.
+func restDigest(salt, facts []byte, state Hash) Hash { return salted(tagRest, salt, facts, state[:]) }
+
+func salted(tag byte, salt []byte, data ...[]byte) Hash {
 	h := sha256.New()
-	h.Write([]byte{tagPart})
-	h.Write(salt[:SaltSize])
-	h.Write(data)
+	h.Write([]byte{tag})
+	h.Write(salt)
+	for _, d := range data {
+		h.Write(d)
+	}
 	return sum(h)
 }
 

@@ -9,8 +9,9 @@ import (
 )
 
 // Change is one entry of a thread's log: the header that proves it, and the
-// body as it was received. Encode it with HTML escaping off, or the body's
-// bytes change and [Change.Verify] fails at the other end.
+// body as it was received, or what erasure and compaction left of it. Encode it
+// with HTML escaping off, or the body's bytes change and [Change.Verify] fails
+// at the other end.
 type Change struct {
 	ThreadID    ThreadID  `json:"thread_id"`
 	Version     Version   `json:"version"`
@@ -27,31 +28,32 @@ type Change struct {
 	Prev    Hash  `json:"prev"`    // the hash of the change before it
 	Hash    Hash  `json:"hash"`    // see [ChainHash]
 
-	Salt     []byte            `json:"salt"`
-	Messages []json.RawMessage `json:"messages,omitempty"` // as submitted
-	Rest     json.RawMessage   `json:"rest"`
+	// Salt is what the digests of the parts are salted with. It is nil once a
+	// message was erased: what is left then has salts of its own in Parts.
+	Salt []byte `json:"salt,omitempty"`
+	// Parts tells, for each message, then for the rest, then for what it said
+	// about the state, what proves it. It is nil while all is as received.
+	Parts    []PartSeal        `json:"parts,omitempty"`
+	Messages []json.RawMessage `json:"messages,omitempty"` // as submitted; one that was erased is a skeleton
+	Rest     json.RawMessage   `json:"rest"`               // as submitted, without the state if that was compacted
+	// Base is the state document after this change, where compaction removed
+	// what led to it. It is not part of what was appended.
+	Base json.RawMessage `json:"base,omitempty"`
 }
 
 // LastSeq is the seq of the last message the change added, and FirstSeq-1 if
 // it added none.
 func (c *Change) LastSeq() int64 { return c.FirstSeq + int64(c.Added) - 1 }
 
-// body returns the change's body, or an error matching [ErrCorrupt].
-func (c *Change) body() (*Body, error) {
-	if len(c.Salt) != SaltSize {
-		return nil, c.corrupt("its salt has %d bytes instead of %d", len(c.Salt), SaltSize)
-	}
-	return &Body{Salt: [SaltSize]byte(c.Salt), Messages: c.Messages, Rest: c.Rest}, nil
-}
-
-// VerifyContent proves that the body is the one that was appended. The error
+// VerifyContent proves that the body is the one that was appended, apart from
+// what was erased or compacted, of which it proves that it was there. The error
 // matches [ErrCorrupt].
 func (c *Change) VerifyContent() error {
-	b, err := c.body()
+	content, err := c.digest()
 	if err != nil {
 		return err
 	}
-	if b.Content(c.ID, c.RunID, c.ParentRunID, c.Reason) != c.Content {
+	if content != c.Content {
 		return c.corrupt("its content does not match its digest")
 	}
 	return nil
@@ -77,8 +79,9 @@ func (c *Change) corrupt(format string, args ...any) error {
 	return &CorruptError{Thread: c.ThreadID, Version: c.Version, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Set decodes the change set as it was submitted, with its id and reason. The
-// error matches [ErrCorrupt].
+// Set decodes the change set as it was submitted, with its id and reason. A
+// message that was erased is its skeleton, and patches or a snapshot that were
+// compacted are missing. The error matches [ErrCorrupt].
 func (c *Change) Set() (ChangeSet, error) {
 	set, err := c.restSet()
 	if err != nil {
@@ -149,10 +152,21 @@ func (c *Change) AddedMessages() ([]Message, error) {
 	return added, nil
 }
 
-// ApplyState returns the state document after the change. The error matches
-// [ErrCorrupt]: what was appended applied when it was.
+// ApplyState returns the state document after the change, doc being the one
+// before it. The error matches [ErrGone] if what the change said about the state
+// was compacted and no document stands for it, else [ErrCorrupt]: what was
+// appended applied when it was.
 func (c *Change) ApplyState(doc state.Document) (state.Document, error) {
-	if len(c.Rest) <= len("{}") {
+	switch {
+	case c.Base != nil:
+		base, err := state.Parse(c.Base)
+		if err != nil {
+			return doc, c.corrupt("the state kept with it cannot be read: %v", err)
+		}
+		return base, nil
+	case c.StateGone():
+		return doc, fmt.Errorf("thread %q version %d: its change of the state was compacted: %w", c.ThreadID, c.Version, ErrGone)
+	case len(c.Rest) <= len("{}"):
 		return doc, nil
 	}
 	var r struct {

@@ -28,19 +28,21 @@ const (
 	ReasonDecision       Reason = "decision"
 	ReasonDispatch       Reason = "dispatch"
 	ReasonDeleted        Reason = "deleted" // written by [Store.Delete] alone
-	numberOfReasons             = 12
+	ReasonErased         Reason = "erased"  // written by [Eraser] alone
+	numberOfReasons             = 13
 	unknownReasonMessage        = "%q is not a reason; use user_message, assistant_turn_committed, tool_results_committed, run_finished, state_edited, session_ended, thread_updated, decision or dispatch"
 )
 
 var reasons = [numberOfReasons]Reason{
 	ReasonUserMessage, ReasonAssistantTurn, ReasonToolResults, ReasonRunFinished, ReasonStateEdited, ReasonForked,
 	ReasonRewound, ReasonSessionEnded, ReasonThreadUpdated, ReasonDecision, ReasonDispatch, ReasonDeleted,
+	ReasonErased,
 }
 
 // CheckReason returns nil if r may be submitted with a change set: any of the
-// reasons but [ReasonDeleted]. The error matches [ErrInvalid].
+// reasons but [ReasonDeleted] and [ReasonErased]. The error matches [ErrInvalid].
 func CheckReason(r Reason) error {
-	if r == ReasonDeleted || !slices.Contains(reasons[:], r) {
+	if r == ReasonDeleted || r == ReasonErased || !slices.Contains(reasons[:], r) {
 		return &InvalidError{Field: "reason", Reason: fmt.Sprintf(unknownReasonMessage, r)}
 	}
 	return nil

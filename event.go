@@ -20,6 +20,7 @@ const (
 	EventTicket   EventKind = "ticket"
 	EventDispatch EventKind = "dispatch"
 	EventThread   EventKind = "thread"
+	EventErased   EventKind = "erased" // its payload is an [Erasure]
 )
 
 // EventDraft is an event that a change set carries besides those that derive
@@ -83,7 +84,8 @@ func EventCount(set *ChangeSet, added int) int { return eventCount(set, added) }
 
 // Events derives the durable events of the change, in order: messages, state,
 // runs, tool calls, thread, then the events given in the set. Nothing else is
-// stored for them. The error matches [ErrCorrupt].
+// stored for them. Erasure and compaction change what an event says, never how
+// many there are or where they stand. The error matches [ErrCorrupt].
 func (c *Change) Events() ([]Event, error) {
 	set, err := c.restSet()
 	if err != nil {
@@ -105,12 +107,13 @@ func (c *Change) Events() ([]Event, error) {
 	for i := range messages {
 		add(EventMessage, &messages[i])
 	}
-	if set.Snapshot != nil || len(set.Patches) > 0 || set.Rewind != nil {
+	if set.Snapshot != nil || len(set.Patches) > 0 || set.Rewind != nil || c.StateGone() {
 		add(EventState, struct {
-			Snapshot any          `json:"snapshot,omitempty"`
-			Patches  []StatePatch `json:"patches,omitempty"`
-			Rewind   *Version     `json:"rewind,omitempty"`
-		}{set.Snapshot, set.Patches, set.Rewind})
+			Snapshot  any          `json:"snapshot,omitempty"`
+			Patches   []StatePatch `json:"patches,omitempty"`
+			Rewind    *Version     `json:"rewind,omitempty"`
+			Compacted bool         `json:"compacted,omitempty"`
+		}{set.Snapshot, set.Patches, set.Rewind, c.StateGone()})
 	}
 	for i := range set.Runs {
 		add(EventRun, &set.Runs[i])

@@ -42,6 +42,9 @@ type Message struct {
 	Step       int                        `json:"step,omitempty"`   // the turn of that run, from 1
 	Metadata   map[string]json.RawMessage `json:"metadata,omitempty"`
 	CreatedAt  time.Time                  `json:"created_at,omitzero"` // when its change was appended
+	// Erased marks the skeleton of a message whose content, metadata and call
+	// arguments were erased; see [Eraser]. Only a store says so.
+	Erased bool `json:"erased,omitempty"`
 }
 
 // Text returns the text parts of the message, joined.

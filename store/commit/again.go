@@ -5,15 +5,20 @@ import (
 	"slices"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
 )
 
 // Again judges a change of the log once more, after the head that the changes
 // before it add up to, and returns the plan it was appended by. It is how
 // views are proved, or rebuilt, from the log alone. Whoever appended it held
-// the fence and the precondition then, so neither is asked again. The error
-// matches [selvage.ErrCorrupt] if the change could not have been appended
+// the fence and the precondition then, so neither is asked again. Of a change
+// whose patches or snapshot were compacted the plan has no state, unless the
+// document after it was kept. The error matches [selvage.ErrCorrupt] if the change could not have been appended
 // there, or says something else than it must: the log was tampered with.
 func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
+	if err := c.VerifyContent(); err != nil {
+		return nil, err
+	}
 	set, err := c.Set()
 	if err != nil {
 		return nil, err
@@ -21,11 +26,8 @@ func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
 	corrupt := func(format string, args ...any) (*Plan, error) {
 		return nil, &selvage.CorruptError{Thread: c.ThreadID, Version: c.Version, Reason: fmt.Sprintf(format, args...)}
 	}
-	if len(c.Salt) != selvage.SaltSize {
-		return corrupt("its salt has %d bytes", len(c.Salt))
-	}
 	r := &Request{ThreadID: c.ThreadID, Set: set, Pre: selvage.Any(), Content: c.Content,
-		Body: &selvage.Body{Salt: [selvage.SaltSize]byte(c.Salt), Messages: c.Messages, Rest: c.Rest}}
+		Body: &selvage.Body{Messages: c.Messages, Rest: c.Rest}}
 	switch {
 	case h.Deleted:
 		r.Pre = selvage.Recreate()
@@ -44,6 +46,17 @@ func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
 			c.Added, c.FirstSeq, c.Dropped, is.Added, is.FirstSeq, is.Dropped)
 	case is.Hash != c.Hash:
 		return corrupt("its hash does not follow")
+	}
+	p.Change.Salt, p.Change.Parts, p.Change.Base = c.Salt, c.Parts, c.Base
+	if c.StateGone() {
+		p.Receipt.Events++ // the event of its state, of which the set says nothing any more
+	}
+	if c.Base != nil {
+		doc, err := c.ApplyState(state.Document{})
+		if err != nil {
+			return nil, err
+		}
+		p.State = &doc
 	}
 	return p, nil
 }

@@ -16,11 +16,12 @@ import (
 // Head is what a store keeps at hand about a thread in order to judge the next
 // change set. The zero Head is a thread that does not exist.
 type Head struct {
-	Thread  selvage.Thread // Version 0: does not exist
-	Deleted bool           // Version is the tombstone's
-	Hash    selvage.Hash   // of the last change
-	NextSeq int64          // of the next message; 0 counts as 1
-	Epoch   int64          // of the last lease
+	Thread  selvage.Thread  // Version 0: does not exist
+	Deleted bool            // Version is the tombstone's
+	Hash    selvage.Hash    // of the last change
+	NextSeq int64           // of the next message; 0 counts as 1
+	Epoch   int64           // of the last lease
+	Horizon selvage.Version // state below this version was compacted; 0: none was
 	OpenRun *selvage.Run
 	// OpenCalls are the journalled calls in no terminal status, oldest first.
 	OpenCalls []selvage.Call

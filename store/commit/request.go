@@ -57,11 +57,10 @@ func NewRequest(id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondi
 
 // Replay answers a request whose change-set id the thread's log already holds,
 // in the change given: the first receipt if the content is the same, an error
-// matching [selvage.ErrAlreadyExists] if not.
+// matching [selvage.ErrAlreadyExists] if not. Messages that were erased since are
+// compared by their skeletons.
 func (r *Request) Replay(first *selvage.Change) (selvage.Receipt, error) {
-	again := *r.Body
-	copy(again.Salt[:], first.Salt)
-	if again.Content(r.Set.ID, r.Set.RunID, r.Set.ParentRunID, r.Set.Reason) != first.Content {
+	if !first.Same(&r.Set, r.Body) {
 		return selvage.Receipt{}, fmt.Errorf("change set %q of thread %q was appended at version %d with other content: %w",
 			r.Set.ID, r.ThreadID, first.Version, selvage.ErrAlreadyExists)
 	}

@@ -108,6 +108,9 @@ func checkMessage(field string, m *selvage.Message) error {
 	default:
 		return invalid(field+".visibility", "%q is not a visibility; use all or internal", m.Visibility)
 	}
+	if m.Erased {
+		return invalid(field+".erased", "only a store says that a message was erased; see erase")
+	}
 	if m.Step < 0 {
 		return invalid(field+".step", "a step may not be negative")
 	}

@@ -58,6 +58,7 @@ func cloneChange(c *selvage.Change) selvage.Change {
 	out := *c
 	out.Dropped = slices.Clone(c.Dropped)
 	out.Salt = slices.Clone(c.Salt)
+	out.Parts = slices.Clone(c.Parts)
 	out.Messages = slices.Clone(c.Messages)
 	return out
 }

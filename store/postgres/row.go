@@ -15,6 +15,7 @@ var reasons = [...]selvage.Reason{
 	1: selvage.ReasonUserMessage, selvage.ReasonAssistantTurn, selvage.ReasonToolResults, selvage.ReasonRunFinished,
 	selvage.ReasonStateEdited, selvage.ReasonForked, selvage.ReasonRewound, selvage.ReasonSessionEnded,
 	selvage.ReasonThreadUpdated, selvage.ReasonDecision, selvage.ReasonDispatch, selvage.ReasonDeleted,
+	selvage.ReasonErased,
 }
 
 // reasonNumber returns the stored number of a reason, 0 if it has none.
@@ -64,7 +65,7 @@ func (r *changeRow) change(thread selvage.ThreadID) (selvage.Change, error) {
 	c := selvage.Change{ThreadID: thread, Version: selvage.Version(r.version), ID: unpackID(r.id),
 		RunID: selvage.RunID(unpackID(r.run)), ParentRunID: selvage.RunID(unpackID(r.parentRun)),
 		At: time.UnixMilli(r.at).UTC(), FirstSeq: r.firstSeq, Added: int(r.added),
-		Salt: r.salt, Rest: r.rest}
+		Rest: r.rest}
 	if r.rest == nil {
 		c.Rest = json.RawMessage(emptyRest)
 	}
@@ -84,6 +85,9 @@ func (r *changeRow) change(thread selvage.ThreadID) (selvage.Change, error) {
 	}
 	if c.Messages, ok = unpackMessages(r.sizes, r.messages); !ok {
 		return c, corrupt("list of messages")
+	}
+	if err := c.SetSeal(r.salt); err != nil {
+		return c, err
 	}
 	return c, c.VerifyContent()
 }

@@ -239,7 +239,7 @@ func (w *write) insertChange(effect int16) {
 		{int64(c.Version), "bigint"}, {c.At.UnixMilli(), "bigint"}, {c.FirstSeq, "bigint"}, {int32(c.Added), "integer"},
 		{reasonNumber(c.Reason), "smallint"}, {effect, "smallint"}, {packID(c.ID), "bytea"},
 		{packOptional(string(c.RunID)), "bytea"}, {packOptional(string(c.ParentRunID)), "bytea"}, {packInts(c.Dropped), "bytea"},
-		{c.Salt, "bytea"}, {c.Content[:], "bytea"}, {c.Hash[:], "bytea"}, {prev, "bytea"}, {sizes, "bytea"}, {rest, "bytea"}, {messages, "bytea"},
+		{c.Seal(), "bytea"}, {c.Content[:], "bytea"}, {c.Hash[:], "bytea"}, {prev, "bytea"}, {sizes, "bytea"}, {rest, "bytea"}, {messages, "bytea"},
 	} {
 		w.sql.WriteString(", ")
 		w.arg(v.value, v.kind)

@@ -46,6 +46,7 @@ var reasonCodes = [...]selvage.Reason{
 	1: selvage.ReasonUserMessage, 2: selvage.ReasonAssistantTurn, 3: selvage.ReasonToolResults, 4: selvage.ReasonRunFinished,
 	5: selvage.ReasonStateEdited, 6: selvage.ReasonForked, 7: selvage.ReasonRewound, 8: selvage.ReasonSessionEnded,
 	9: selvage.ReasonThreadUpdated, 10: selvage.ReasonDecision, 11: selvage.ReasonDispatch, 12: selvage.ReasonDeleted,
+	13: selvage.ReasonErased,
 }
 
 // insertChange writes a row of the log.
@@ -65,7 +66,7 @@ func (t *txn) insertChange(ch *change, thread int64) error {
 	sizes, messages := packMessages(ch.Messages)
 	_, err = t.exec(insertChange, ch.pos, thread, int64(ch.Version), ch.prev, ch.statePrev, ch.messagePrev, ch.effect, ch.FirstSeq,
 		int64(ch.Added), ch.At.UnixMilli(), int64(reason), packID(ch.ID), packID(string(ch.RunID)), packID(string(ch.ParentRunID)),
-		dropped, ch.Salt, ch.Content[:], ch.Hash[:], prevHash, sizes, packRest(ch.Rest), messages)
+		dropped, ch.Seal(), ch.Content[:], ch.Hash[:], prevHash, sizes, packRest(ch.Rest), messages)
 	return err
 }
 
@@ -87,7 +88,9 @@ func scanChange(r *rows, h *head) (*change, error) {
 	if err := r.json(12, &ch.Dropped); err != nil {
 		return nil, corrupt(id, ch.Version, "its list of dropped messages cannot be read (%v)", err)
 	}
-	ch.Salt = r.blob(13)
+	if err := ch.SetSeal(r.blob(13)); err != nil {
+		return nil, err
+	}
 	copy(ch.Content[:], r.blob(14))
 	copy(ch.Hash[:], r.blob(15))
 	if ch.hasPrev = !r.null(16); ch.hasPrev {
