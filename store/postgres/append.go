@@ -274,11 +274,18 @@ func (a *attempt) tryLocked(ctx context.Context) (receipt selvage.Receipt, err e
 // tenant runs beside.
 func (s *Store) serialised(ctx context.Context, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1::integer, hashtext($2::text))`, int32(hierarchyLock), s.tenant); err != nil {
+		if err := lockHierarchy(ctx, tx, s.tenant); err != nil {
 			return err
 		}
 		return do(tx)
 	})
+}
+
+// lockHierarchy keeps other serialised transactions of a tenant out until this
+// one ends.
+func lockHierarchy(ctx context.Context, tx pgx.Tx, tenant string) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1::integer, hashtext($2::text))`, int32(hierarchyLock), tenant)
+	return err
 }
 
 // hierarchyLock is the first key of the advisory locks of tenants; the second

@@ -70,6 +70,8 @@ func child(role, path string, args []string) (err error) {
 		return appendForever(ctx, s, false)
 	case "forever", "liar":
 		return appendForever(ctx, s, role == "liar")
+	case "orders":
+		return orderForever(ctx, s)
 	case "race":
 		return raceForVersions(ctx, s, args[0])
 	case "lease":
