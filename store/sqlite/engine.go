@@ -16,6 +16,17 @@ import (
 // This file alone names the driver. It is used below database/sql, whose pool
 // and conversions would cost an append more than its statements do.
 
+// drive is what a database is kept on. Tests put one under the store that
+// keeps a journal of what reaches the disk, and fails when it is told to.
+type drive struct {
+	connect func(path string) (rawConn, error) // the file is created if there is none
+	pool    func(path string) (*sql.DB, error) // for a tool that wants database/sql; a busy database is waited for
+	sync    func(name string) error            // forces a directory's entries, or a file, to the disk
+}
+
+// disk is the drive of every database outside tests.
+func disk() *drive { return &drive{connectDisk, poolDisk, syncDisk} }
+
 // rawConn is what a connection of the driver has to offer.
 type rawConn interface {
 	driver.Conn
@@ -51,8 +62,16 @@ type stmt struct {
 	rows rows
 }
 
-// connect opens the database file, which is created if there is none.
-func connect(path string, tally *tally) (*conn, error) {
+// connect opens a connection to the database file.
+func (s *Store) connect() (*conn, error) {
+	raw, err := s.opts.drive.connect(s.path)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{raw: raw, kept: make(map[string]*stmt), tally: &s.tally}, nil
+}
+
+func connectDisk(path string) (rawConn, error) {
 	connector, err := sqlite.NewConnector(dsn(path))
 	if err != nil {
 		return nil, err
@@ -65,12 +84,10 @@ func connect(path string, tally *tally) (*conn, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("the driver's %T lacks what this package needs", opened), opened.Close())
 	}
-	return &conn{raw: raw, kept: make(map[string]*stmt), tally: tally}, nil
+	return raw, nil
 }
 
-// openPool opens the database for a tool that wants database/sql. A busy
-// database is waited for.
-func openPool(path string) (*sql.DB, error) {
+func poolDisk(path string) (*sql.DB, error) {
 	connector, err := sqlite.NewConnector(dsn(path) + "?_pragma=busy_timeout(5000)&_txlock=immediate")
 	if err != nil {
 		return nil, err
@@ -91,7 +108,10 @@ func background() context.Context { return context.Background() }
 
 // sqliteCode returns the primary result code of an error, or 0.
 func sqliteCode(err error) int {
-	var e *sqlite.Error
+	var e interface {
+		error
+		Code() int
+	}
 	if !errors.As(err, &e) {
 		return 0
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"time"
 
@@ -24,6 +25,15 @@ const (
 )
 
 type Moment = moment
+
+// RawConn is what a connection of a drive has to offer.
+type RawConn = rawConn
+
+// On has the database kept on another drive.
+func (o Options) On(connect func(path string) (RawConn, error), pool func(path string) (*sql.DB, error), sync func(name string) error) Options {
+	o.drive = &drive{connect, pool, sync}
+	return o
+}
 
 // Probe has f called at the moments of the writer's work.
 func (s *Store) Probe(f func(Moment) error) {
@@ -152,7 +162,7 @@ var (
 	UnpackMessages = unpackMessages
 	ParseUUID      = parseUUID
 	Locate         = locate
-	SyncDir        = syncDir
+	SyncDir        = syncDisk
 )
 
 // DocDigest is the digest of a cached document.

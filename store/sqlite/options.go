@@ -61,6 +61,8 @@ type Options struct {
 	// Now tells the time that changes are stamped with and leases are measured
 	// by. Nil means time.Now. Processes that share a file should agree on it.
 	Now func() time.Time
+
+	drive *drive // nil means the file system
 }
 
 const (
@@ -97,6 +99,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.drive == nil {
+		o.drive = disk()
 	}
 	return o, nil
 }

@@ -69,12 +69,12 @@ func create(path string, sync func(dir string) error) error {
 	return nil
 }
 
-// syncDir forces the entries of a directory to the disk.
-func syncDir(dir string) error {
+// syncDisk forces the entries of a directory, or what a file holds, to the disk.
+func syncDisk(name string) error {
 	if runtime.GOOS == "windows" {
 		return nil // its directories cannot be synced, and need not be
 	}
-	d, err := os.Open(dir)
+	d, err := os.Open(name)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil // it may be entered, not read
 	}

@@ -56,7 +56,7 @@ func (p *readers) take() (*conn, error) {
 		return c, nil
 	default:
 	}
-	c, err := connect(p.store.path, &p.store.tally)
+	c, err := p.store.connect()
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func migrate(ctx context.Context, path string, c *conn, opts Options) error {
 		if current || err != nil {
 			return err
 		}
-		err = runMigrations(ctx, path, opts.Logger)
+		err = runMigrations(ctx, path, opts)
 		if err == nil {
 			continue // and see that it is so
 		}
@@ -79,12 +79,12 @@ func migrate(ctx context.Context, path string, c *conn, opts Options) error {
 	}
 }
 
-func runMigrations(ctx context.Context, path string, log *slog.Logger) (err error) {
+func runMigrations(ctx context.Context, path string, opts Options) (err error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
 	}
-	pool, err := openPool(path)
+	pool, err := opts.drive.pool(path)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func runMigrations(ctx context.Context, path string, log *slog.Logger) (err erro
 	}
 	applied, err := provider.Up(ctx)
 	for _, m := range applied {
-		log.LogAttrs(ctx, slog.LevelInfo, "schema migrated", slog.String("database", path),
+		opts.Logger.LogAttrs(ctx, slog.LevelInfo, "schema migrated", slog.String("database", path),
 			slog.Int64("version", m.Source.Version), slog.Duration("took", m.Duration))
 	}
 	return err

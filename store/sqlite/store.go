@@ -56,7 +56,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	path, err = locate(path, syncDir)
+	path, err = locate(path, opts.drive.sync)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
@@ -76,7 +76,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 
 // openWriting opens the connection that writes.
 func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
-	if c, err = connect(s.path, &s.tally); err != nil {
+	if c, err = s.connect(); err != nil {
 		return nil, err
 	}
 	opened := c // c is nil by the time an error is returned
