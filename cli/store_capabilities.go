@@ -23,6 +23,8 @@ var capabilities = []struct {
 }{
 	{"leases", "one runner a thread, fenced appends", offers[selvage.Leaser]},
 	{"integrity", "check the files or tables themselves", offers[selvage.Checker]},
+	{"import", "take in logs of other stores, headers unchanged", offers[selvage.Importer]},
+	{"tenancy", "keep tenants apart", offers[selvage.Tenancy]},
 	{"inspect", "count what is kept", offers[selvage.Inspector]},
 }
 

@@ -171,7 +171,7 @@ func (d *deletion) exec(ctx context.Context, tx pgx.Tx, w *write) error {
 
 // bury replaces a thread by its tombstone.
 func (d *deletion) bury(ctx context.Context, tx pgx.Tx, id selvage.ThreadID) error {
-	s, thread := d.store, packID(string(id))
+	s := d.store
 	h, _, err := s.readHead(ctx, tx, id, "")
 	if err != nil {
 		return err
@@ -184,7 +184,12 @@ func (d *deletion) bury(ctx context.Context, tx pgx.Tx, id selvage.ThreadID) err
 	if err := d.exec(ctx, tx, s.newTombstone(h, plan)); err != nil {
 		return err
 	}
-	version := int64(plan.Change.Version)
+	return d.clear(ctx, tx, id, plan.Change.Version)
+}
+
+// clear deletes the rows that depend on a thread, its tombstone left out.
+func (d *deletion) clear(ctx context.Context, tx pgx.Tx, id selvage.ThreadID, tombstone selvage.Version) error {
+	s, thread, version := d.store, packID(string(id)), int64(tombstone)
 	for _, sql := range [...]string{
 		`DELETE FROM selvage.changes WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
 		`DELETE FROM selvage.runs WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,

@@ -76,6 +76,7 @@ func groups(cfg Config) []group {
 		{name: "Close", promises: closePromises()},
 		{name: "Aliasing", promises: aliasingPromises()},
 		{name: "Sequences", promises: sequencePromises(cfg)},
+		{name: "Import", promises: importPromises(), offered: needs[selvage.Importer]},
 		{name: "Inspect", promises: inspectPromises(), offered: needs[selvage.Inspector]},
 		{name: "Tenancy", promises: tenancyPromises(), offered: needs[selvage.Tenancy]},
 	}
