@@ -117,6 +117,7 @@ type ThreadQuery struct {
 
 // RunQuery selects a page of runs.
 type RunQuery struct {
+	ID          RunID // only this run
 	ThreadID    ThreadID
 	AgentID     string
 	ParentRunID RunID

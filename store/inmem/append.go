@@ -112,6 +112,7 @@ func (s *Store) write(w *write) {
 	}
 	t.head, t.updated = plan.Next, now
 	t.keep(plan.Change, doc)
+	s.announce(&plan.Change, now)
 	for i := range w.messages {
 		t.ids[w.messages[i].ID] = struct{}{}
 	}

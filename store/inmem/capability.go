@@ -17,6 +17,8 @@ func (s *Store) Capability(target any) bool {
 		*t = s
 	case *selvage.Tenancy:
 		*t = s
+	case *selvage.Watcher:
+		*t = watcher{s}
 	default:
 		return false
 	}

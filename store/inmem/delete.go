@@ -102,6 +102,10 @@ func (s *Store) bury(w *write) {
 	t := &thread{head: w.plan.Next, updated: s.tick()}
 	t.keep(w.plan.Change, state.Document{})
 	id := w.plan.Change.ThreadID
+	if former := s.threads[id]; former != nil {
+		s.feed.removed += len(former.log)
+	}
 	s.threads[id] = t
+	s.announce(&w.plan.Change, t.updated)
 	maps.DeleteFunc(s.runs, func(_ selvage.RunID, row *runRow) bool { return row.run.ThreadID == id })
 }

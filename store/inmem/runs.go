@@ -13,6 +13,7 @@ import (
 // runShape is what binds a cursor to its query.
 type runShape struct {
 	List        string
+	ID          selvage.RunID
 	Thread      selvage.ThreadID
 	AgentID     string
 	ParentRunID selvage.RunID
@@ -32,7 +33,7 @@ func (s *Store) Runs(ctx context.Context, q selvage.RunQuery) (selvage.RunPage, 
 }
 
 func (s *Store) listRuns(ctx context.Context, q selvage.RunQuery) ([]selvage.Run, selvage.Cursor, error) {
-	shape := runShape{List: "runs", Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
+	shape := runShape{List: "runs", ID: q.ID, Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
 	// Stored times have this precision: a run created after q.Since must not
 	// seem older because its time was cut.
 	q.Since = q.Since.Truncate(selvage.TimePrecision)
@@ -91,7 +92,8 @@ func (s *Store) runRows(q selvage.RunQuery, order selvage.Order, last int64) []*
 }
 
 func selects(q selvage.RunQuery, r *selvage.Run) bool {
-	return (q.ThreadID == "" || q.ThreadID == r.ThreadID) &&
+	return (q.ID == "" || q.ID == r.ID) &&
+		(q.ThreadID == "" || q.ThreadID == r.ThreadID) &&
 		(q.AgentID == "" || q.AgentID == r.AgentID) &&
 		(q.ParentRunID == "" || q.ParentRunID == r.ParentRunID) &&
 		(q.Status == "" || q.Status == r.Status) &&

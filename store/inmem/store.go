@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/bell"
 	"github.com/selvagehq/selvage/store/commit"
 )
 
@@ -49,7 +50,10 @@ type engine struct {
 	mu     sync.RWMutex // guards everything below, and what it points to
 	spaces map[string]*space
 	clock  int64 // counts writes, so that what was written later sorts later within one millisecond
+	feed   feed
 	closed bool
+
+	bells bell.Bells[threadKey] // of threads, and feedBell
 }
 
 // space is what there is of one tenant. It is guarded by engine.mu.
@@ -64,7 +68,7 @@ func newSpace() *space {
 
 // New returns an empty store.
 func New(opts Options) *Store {
-	s := &Store{engine: &engine{now: opts.Now}, space: newSpace()}
+	s := &Store{engine: &engine{now: opts.Now, feed: newFeed()}, space: newSpace()}
 	s.spaces = map[string]*space{"": s.space}
 	if s.now == nil {
 		s.now = time.Now
@@ -83,12 +87,14 @@ func (s *Store) Close() error {
 		return errClosed
 	case s.tenant != "":
 		s.left = true
+		s.bells.RingAll() // who waits on this store finds it closed
 		return nil
 	}
 	for _, tenant := range s.spaces {
 		*tenant = space{}
 	}
-	s.closed, s.spaces = true, nil
+	s.closed, s.spaces, s.feed = true, nil, feed{}
+	s.bells.Close()
 	return nil
 }
 

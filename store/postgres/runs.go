@@ -12,6 +12,7 @@ import (
 type runShape struct {
 	List        string
 	Tenant      string
+	ID          selvage.RunID
 	Thread      selvage.ThreadID
 	AgentID     string
 	ParentRunID selvage.RunID
@@ -38,7 +39,7 @@ func (s *Store) Runs(ctx context.Context, q selvage.RunQuery) (selvage.RunPage, 
 }
 
 func (s *Store) runs(ctx context.Context, q selvage.RunQuery) (items []selvage.Run, next selvage.Cursor, err error) {
-	shape := runShape{List: "runs", Tenant: s.tenant, Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
+	shape := runShape{List: "runs", Tenant: s.tenant, ID: q.ID, Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
 	if !q.Since.IsZero() {
 		// Stored times are cut to this precision, so that is how they compare.
 		shape.Since = q.Since.Truncate(selvage.TimePrecision).UnixMilli()
@@ -122,6 +123,9 @@ func (r *runReader) query(place *runPlace, size int) (string, []any) {
 		add(" AND r.born "+beyond+"= $%d::bigint", place.Born)
 		add(" AND (r.born, r.version, r.item, r.id) "+beyond+" ($%d::bigint, $%d::bigint, $%d::integer, $%d::bytea)",
 			place.Born, place.Version, place.Item, place.ID)
+	}
+	if r.shape.ID != "" {
+		add(" AND r.id = $%d::bytea", packID(string(r.shape.ID)))
 	}
 	if r.shape.Thread != "" {
 		add(" AND r.thread = $%d::bytea", packID(string(r.shape.Thread)))

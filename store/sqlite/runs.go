@@ -13,6 +13,7 @@ import (
 type runShape struct {
 	List        string
 	Tenant      string
+	ID          selvage.RunID
 	Thread      selvage.ThreadID
 	AgentID     string
 	ParentRunID selvage.RunID
@@ -36,7 +37,7 @@ func (s *Store) Runs(ctx context.Context, q selvage.RunQuery) (selvage.RunPage, 
 }
 
 func (s *Store) runs(ctx context.Context, c *conn, q selvage.RunQuery) (out selvage.RunPage, err error) {
-	shape := runShape{List: "runs", Tenant: s.tenant, Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
+	shape := runShape{List: "runs", Tenant: s.tenant, ID: q.ID, Thread: q.ThreadID, AgentID: q.AgentID, ParentRunID: q.ParentRunID, Status: q.Status, Open: q.Open}
 	if !q.Since.IsZero() {
 		shape.Since = q.Since.Truncate(selvage.TimePrecision).UnixMilli()
 	}
@@ -101,6 +102,9 @@ func (q *runShape) query(last int64) (string, []driver.Value) {
 	where := func(condition string, more ...driver.Value) {
 		query += ` AND ` + condition
 		args = append(args, more...)
+	}
+	if q.ID != "" {
+		where(`r.id = ?`, string(q.ID))
 	}
 	if q.Thread != "" {
 		where(`r.thread = (SELECT key FROM threads WHERE tenant = ? AND id = ?)`, q.Tenant, string(q.Thread))

@@ -37,6 +37,13 @@ func (k *kit) everything(ctx context.Context, id selvage.ThreadID, lease selvage
 	_, errs["Acquire"] = l.Acquire(ctx, newID(), owner("b"), minute)
 	_, errs["Renew"] = l.Renew(ctx, lease, minute)
 	errs["Release"] = l.Release(ctx, lease)
+	if w, offered := selvage.As[selvage.Watcher](k.store); offered {
+		_, errs["Events"] = w.Events(ctx, id, selvage.EventQuery{})
+		_, errs["Events, waiting"] = w.Events(ctx, id, selvage.EventQuery{Wait: true})
+		_, errs["Feed"] = w.Feed(ctx, selvage.FeedQuery{})
+		_, errs["Feed, waiting"] = w.Feed(ctx, selvage.FeedQuery{Wait: true})
+		_, errs["End"] = w.End(ctx)
+	}
 	return errs
 }
 

@@ -79,12 +79,15 @@ func groups(cfg Config) []group {
 		{name: "Import", promises: importPromises(), offered: needs[selvage.Importer]},
 		{name: "Inspect", promises: inspectPromises(), offered: needs[selvage.Inspector]},
 		{name: "Tenancy", promises: tenancyPromises(), offered: needs[selvage.Tenancy]},
+		{name: "Watcher", promises: watcherPromises(), offered: needs[selvage.Watcher]},
 	}
 	if cfg.Reopen != nil {
-		all = append(all, group{name: "Reopen", promises: reopenPromises()})
+		all = append(all, group{name: "Reopen", promises: reopenPromises()},
+			group{name: "WatcherReopen", promises: watcherReopenPromises(), offered: needs[selvage.Watcher]})
 	}
 	if cfg.Share != nil {
-		all = append(all, group{name: "Share", promises: sharePromises()})
+		all = append(all, group{name: "Share", promises: sharePromises()},
+			group{name: "WatcherShare", promises: watcherSharePromises(), offered: needs[selvage.Watcher]})
 	}
 	return all
 }

@@ -10,7 +10,7 @@ import (
 
 func runListPromises() []promise {
 	return []promise{
-		{"Filters", "RunQuery: by thread, agent, parent run, status, open, and time of creation, all of them together.", runFilters},
+		{"Filters", "RunQuery: by id, thread, agent, parent run, status, open, and time of creation, all of them together.", runFilters},
 		{"InOrderOfCreation", "RunQuery: by creation, newest first unless told otherwise.", runsInOrderOfCreation},
 		{"Since", "RunQuery: only runs created at or after a time, in milliseconds, as all times are.", runsSince},
 		{"PageLimits", "CONTRACT 17: limit 0 is an empty page, above the maximum it is clamped, negative is invalid; default 50, maximum 200.", runPageLimits},
@@ -47,6 +47,10 @@ func runFilters(k *kit) {
 		want []selvage.RunID
 	}{
 		{selvage.RunQuery{}, []selvage.RunID{"a", "b", "c", "d"}},
+		{selvage.RunQuery{ID: "b"}, []selvage.RunID{"b"}},
+		{selvage.RunQuery{ID: "d", ThreadID: two, Open: true}, []selvage.RunID{"d"}},
+		{selvage.RunQuery{ID: "d", ThreadID: one}, []selvage.RunID{}},
+		{selvage.RunQuery{ID: "nobody"}, []selvage.RunID{}},
 		{selvage.RunQuery{ThreadID: one}, []selvage.RunID{"a", "b", "c"}},
 		{selvage.RunQuery{ThreadID: two}, []selvage.RunID{"d"}},
 		{selvage.RunQuery{ThreadID: "nobody"}, []selvage.RunID{}},
