@@ -14,7 +14,7 @@ import (
 var (
 	ErrNotFound       = errors.New("not found")
 	ErrAlreadyExists  = errors.New("already exists")
-	ErrConflict       = errors.New("conflict")        // see [ConflictError]
+	ErrConflict       = errors.New("conflict")        // see [ConflictError] and [StaleError]
 	ErrInvalid        = errors.New("invalid")         // see [InvalidError]
 	ErrFenced         = errors.New("fenced")          // see [FencedError]
 	ErrUnknownOutcome = errors.New("unknown outcome") // send the same set with the same id again
@@ -70,6 +70,25 @@ func (e *ConflictError) Error() string {
 
 // Is reports whether target is [ErrConflict].
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// StaleError reports a write to something other than a thread, an entry of a
+// [Memory] or a resource of a [Config], whose [Precondition] no longer held. It
+// matches [ErrConflict]; nothing was written.
+type StaleError struct {
+	What     string  // "memory user:alice facts/name", "agent writer"
+	Expected Version // what the caller held
+	Actual   Version // what the store holds; 0: nothing
+}
+
+func (e *StaleError) Error() string {
+	if e.Actual == 0 {
+		return fmt.Sprintf("%s is not there, so it is not at version %d", e.What, e.Expected)
+	}
+	return fmt.Sprintf("%s is at version %d, not %d", e.What, e.Actual, e.Expected)
+}
+
+// Is reports whether target is [ErrConflict].
+func (e *StaleError) Is(target error) bool { return target == ErrConflict }
 
 // InvalidError reports input that breaks a rule. It matches [ErrInvalid];
 // nothing was written.
