@@ -108,4 +108,5 @@ func (s *Store) bury(w *write) {
 	s.threads[id] = t
 	s.announce(&w.plan.Change, t.updated)
 	maps.DeleteFunc(s.runs, func(_ selvage.RunID, row *runRow) bool { return row.run.ThreadID == id })
+	s.records.forget(id)
 }

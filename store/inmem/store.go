@@ -16,6 +16,7 @@ import (
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/bell"
 	"github.com/selvagehq/selvage/store/commit"
+	"github.com/selvagehq/selvage/store/record"
 )
 
 var (
@@ -40,6 +41,7 @@ type Store struct {
 	*space                    // of the tenant
 	tenant  string            // empty for the store that was opened
 	cursors selvage.CursorKey // of the tenant
+	keeper  *record.Keeper    // of the tenant's records
 	left    bool              // a tenant's store that was closed; guarded by engine.mu
 }
 
@@ -60,6 +62,7 @@ type engine struct {
 type space struct {
 	threads map[selvage.ThreadID]*thread
 	runs    map[selvage.RunID]*runRow
+	records records
 }
 
 func newSpace() *space {
@@ -74,6 +77,7 @@ func New(opts Options) *Store {
 		s.now = time.Now
 	}
 	_, _ = rand.Read(s.cursors[:]) // never fails
+	s.keeper = record.New(rows{s}, &s.cursors, "")
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/commit"
+	"github.com/selvagehq/selvage/store/record"
 )
 
 // Tenant implements [selvage.Tenancy].
@@ -33,7 +34,9 @@ func (s *Store) scope(name string) (*Store, error) {
 	if s.spaces[name] == nil {
 		s.spaces[name] = newSpace()
 	}
-	return &Store{engine: s.engine, space: s.spaces[name], tenant: name, cursors: s.cursors.Tenant(name)}, nil
+	scoped := &Store{engine: s.engine, space: s.spaces[name], tenant: name, cursors: s.cursors.Tenant(name)}
+	scoped.keeper = record.New(rows{scoped}, &scoped.cursors, name)
+	return scoped, nil
 }
 
 // Tenants implements [selvage.Tenancy].

@@ -20,7 +20,7 @@ func (s *Store) Capability(target any) bool {
 	case *selvage.Pinger:
 		*t = s
 	default:
-		return false
+		return s.keeper.Capability(target)
 	}
 	return true
 }

@@ -190,6 +190,9 @@ func (d *deletion) bury(ctx context.Context, tx pgx.Tx, id selvage.ThreadID) err
 // clear deletes the rows that depend on a thread, its tombstone left out.
 func (d *deletion) clear(ctx context.Context, tx pgx.Tx, id selvage.ThreadID, tombstone selvage.Version) error {
 	s, thread, version := d.store, packID(string(id)), int64(tombstone)
+	if err := s.forgetRecords(ctx, tx, id); err != nil {
+		return err
+	}
 	for _, sql := range [...]string{
 		`DELETE FROM selvage.changes WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
 		`DELETE FROM selvage.runs WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,

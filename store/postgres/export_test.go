@@ -21,6 +21,8 @@ func HotStatements() map[string]string {
 	return map[string]string{
 		"append": w.sql.String(), "load the head": loadHead, "load the kept state": loadCache, "load the tail": loadTail,
 		"load the messages": loadWindow, "fold the state": tailQuery, "threads by birth": page, "runs of a thread": runs,
+		"a record": selectRecord, "records": scanForward, "records backwards": scanBackward, "write a record": upsertRecord,
+		"delete records": deleteRecords, "sweep records": sweepRecords, "records of a thread": recordsOfThread,
 		"the feed": `SELECT tenant, thread, version FROM selvage.changes WHERE ord > $1::bigint AND ord < $2::bigint ORDER BY ord, tenant, thread, version LIMIT 100`,
 	}
 }

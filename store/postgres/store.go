@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/record"
 )
 
 var (
@@ -32,6 +33,7 @@ type Store struct {
 	*base
 	tenant  string            // empty for the store that was opened
 	cursors selvage.CursorKey // of the tenant
+	keeper  *record.Keeper    // of the tenant's records
 
 	mu     sync.Mutex // guards closed
 	closed bool
@@ -80,7 +82,7 @@ func open(ctx context.Context, url string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{base: &base{log: opts.Logger, now: opts.Now, heads: newHeadCache(opts.CacheBytes), gates: newGates()}}
-	s.root = s
+	s.root, s.keeper = s, record.New(records{s}, &s.cursors, "")
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		if s.plain.Load() {
 			c.DefaultQueryExecMode = pgx.QueryExecModeExec

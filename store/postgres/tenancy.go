@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/commit"
+	"github.com/selvagehq/selvage/store/record"
 )
 
 // Tenant implements [selvage.Tenancy]. The store it returns is a *Store, too.
@@ -31,7 +32,9 @@ func (s *Store) scope(name string) (*Store, error) {
 	if err := commit.CheckTenant(name); err != nil {
 		return nil, err
 	}
-	return &Store{base: s.base, tenant: name, cursors: s.cursors.Tenant(name)}, nil
+	scoped := &Store{base: s.base, tenant: name, cursors: s.cursors.Tenant(name)}
+	scoped.keeper = record.New(records{scoped}, &scoped.cursors, name)
+	return scoped, nil
 }
 
 // tenantsQuery goes from one name to the next, so that its cost does not depend

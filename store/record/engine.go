@@ -15,7 +15,7 @@ import (
 )
 
 // Engine keeps rows for one tenant. Keys are ordered as bytes within their
-// space. It is safe for concurrent use; its errors are those of a store.
+// space, and none begins with 0xff. It is safe for concurrent use; its errors are those of a store.
 //
 // A row whose time is over is not there for any method of [Tx] but Sweep. A
 // row of a thread is deleted by the transaction that deletes the thread.

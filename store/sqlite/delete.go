@@ -126,6 +126,9 @@ func (t *txn) bury(id selvage.ThreadID) error {
 
 // erase deletes the rows that depend on a thread, its tombstone left out.
 func (t *txn) erase(e *entry) error {
+	if _, err := t.exec(recordsOfThread, e.Thread.Tenant, string(e.Thread.ID)); err != nil {
+		return err
+	}
 	log, err := t.eraseIDs(e)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/record"
 )
 
 var (
@@ -22,6 +23,7 @@ type Store struct {
 	*file
 	tenant  string            // empty for the store that was opened
 	cursors selvage.CursorKey // of the tenant
+	keeper  *record.Keeper    // of the tenant's records
 
 	closing sync.RWMutex // held for reading by calls under way
 	closed  bool         // guarded by closing
@@ -61,7 +63,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	s := &Store{file: &file{path: path, opts: opts, cache: newCache(opts.CacheBytes)}}
-	s.root = s
+	s.root, s.keeper = s, record.New(records{s}, &s.cursors, "")
 	c, err := s.openWriting(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", s.fault(err))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/commit"
+	"github.com/selvagehq/selvage/store/record"
 )
 
 // threadKey names a thread of any tenant.
@@ -37,7 +38,9 @@ func (s *Store) scope(name string) (*Store, error) {
 	if err := commit.CheckTenant(name); err != nil {
 		return nil, err
 	}
-	return &Store{file: s.file, tenant: name, cursors: s.cursors.Tenant(name)}, nil
+	scoped := &Store{file: s.file, tenant: name, cursors: s.cursors.Tenant(name)}
+	scoped.keeper = record.New(records{scoped}, &scoped.cursors, name)
+	return scoped, nil
 }
 
 // Tenants implements [selvage.Tenancy]. It goes from one name to the next, so

@@ -89,5 +89,5 @@ func groups(cfg Config) []group {
 		all = append(all, group{name: "Share", promises: sharePromises()},
 			group{name: "WatcherShare", promises: watcherSharePromises(), offered: needs[selvage.Watcher]})
 	}
-	return all
+	return append(all, recordGroups(cfg)...)
 }

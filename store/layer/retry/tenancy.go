@@ -1,6 +1,10 @@
 package retry
 
-import "github.com/selvagehq/selvage"
+import (
+	"context"
+
+	"github.com/selvagehq/selvage"
+)
 
 // tenancy puts the layer around the store of each tenant.
 type tenancy struct {
@@ -14,4 +18,8 @@ func (t tenancy) Tenant(name string) (selvage.Store, error) {
 		return nil, err
 	}
 	return &Store{next: s, opts: t.opts}, nil
+}
+
+func (t tenancy) Tenants(ctx context.Context, after string) ([]string, error) {
+	return again(ctx, t.opts, func(ctx context.Context) ([]string, error) { return t.next.Tenants(ctx, after) })
 }

@@ -182,3 +182,19 @@ CREATE TABLE selvage.outbox (
 ) WITH (fillfactor = 80);
 
 CREATE INDEX outbox_due ON selvage.outbox (lane, available_at) WHERE status = 0;
+
+-- What is kept besides threads: memory, configuration, audit, stream
+-- checkpoints, replay. Which of them is the space; what keys and values mean is
+-- store/record's to know.
+CREATE TABLE selvage.records (
+    expires bigint,                            -- when it is over
+    tenant  text  COLLATE "C" NOT NULL DEFAULT '',
+    space   text  COLLATE "C" NOT NULL,
+    key     bytea NOT NULL,
+    thread  bytea,                             -- the thread it is deleted with
+    value   bytea NOT NULL,
+    PRIMARY KEY (tenant, space, key)
+) WITH (fillfactor = 80);
+
+CREATE INDEX records_of_thread ON selvage.records (tenant, thread)  WHERE thread IS NOT NULL;
+CREATE INDEX records_by_expiry ON selvage.records (tenant, expires) WHERE expires IS NOT NULL;

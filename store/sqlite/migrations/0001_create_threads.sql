@@ -181,6 +181,22 @@ CREATE TABLE outbox (
 
 CREATE INDEX outbox_due ON outbox (lane, available_at) WHERE status = 0;
 
+-- What is kept besides threads: memory, configuration, audit, stream
+-- checkpoints, replay. Which of them is the space; what keys and values mean is
+-- store/record's to know. Values may be large: a rowid table.
+CREATE TABLE records (
+    tenant  TEXT NOT NULL DEFAULT '',
+    space   TEXT NOT NULL,
+    key     BLOB NOT NULL,
+    thread  TEXT,    -- the thread it is deleted with
+    expires INTEGER, -- when it is over
+    value   BLOB NOT NULL,
+    UNIQUE (tenant, space, key)
+) STRICT;
+
+CREATE INDEX records_of_thread ON records (tenant, thread)  WHERE thread IS NOT NULL;
+CREATE INDEX records_by_expiry ON records (tenant, expires) WHERE expires IS NOT NULL;
+
 -- Marks the file as ours, and says in the header what an open looks for first.
 PRAGMA application_id = 1399155830;
 PRAGMA user_version = 1;

@@ -1,0 +1,10 @@
+package storetest
+
+import "github.com/selvagehq/selvage"
+
+// recordGroups are the promises about what a store keeps besides threads.
+func recordGroups(cfg Config) []group {
+	return []group{
+		{name: "Memory", promises: memoryPromises(cfg), offered: needs[selvage.Memory]},
+	}
+}
