@@ -147,10 +147,10 @@ func (f *flaky) Capability(target any) bool {
 	return true
 }
 
-type flakyTenancy struct{ next selvage.Tenancy }
+type flakyTenancy struct{ selvage.Tenancy }
 
 func (t flakyTenancy) Tenant(name string) (selvage.Store, error) {
-	s, err := t.next.Tenant(name)
+	s, err := t.Tenancy.Tenant(name)
 	if err != nil {
 		return nil, err
 	}
