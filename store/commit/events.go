@@ -71,6 +71,10 @@ func (e *Events) Wants() (selvage.Version, bool) {
 	return e.next, !full && e.next <= e.head
 }
 
+// Room is how many more events the page takes, which is how many changes are
+// worth reading at a time: hardly one makes none.
+func (e *Events) Room() int { return max(e.limit-len(e.Page.Items), 1) }
+
 // Add adds the events of a change, which has at least the version that the
 // page wants.
 func (e *Events) Add(c *selvage.Change) error {

@@ -19,6 +19,8 @@ func (s *Store) Capability(target any) bool {
 		*t = s
 	case *selvage.Inspector:
 		*t = s
+	case *selvage.Watcher:
+		*t = watcher{s}
 	default:
 		return s.keeper.Capability(target)
 	}

@@ -150,7 +150,7 @@ func Queries() map[string]string {
 		"walk state": walkState, "mark of version": markOfVersion, "mark of seq": markOfSeq, "hash": hashAt, "document": selectDoc,
 		"old documents": selectOld, "run": selectRun, "call": selectCall, "lease": selectLease, "claim": claimLease, "renew": renewLease,
 		"release": dropLease, "runs of a thread": runs, "delete id": deleteID, "delete document": deleteDoc,
-		"last position": "SELECT coalesce(max(pos), 0) FROM changes",
+		"last position": lastPosition, "feed": placesAfter, "place": placeAt, "last place": lastPlace, "news": newsAfter,
 	}
 }
 
@@ -198,4 +198,14 @@ func (s *Store) Params(query string) (n int) {
 		}
 	})
 	return n
+}
+
+// PollerGone waits until the poller has gone, because nobody waits any more.
+func (s *Store) PollerGone() { s.watch.work.Wait() }
+
+// Polling reports whether the file is looked at for what others write.
+func (s *Store) Polling() bool {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	return s.watch.polling
 }

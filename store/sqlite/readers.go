@@ -55,7 +55,12 @@ func (p *readers) take() (*conn, error) {
 	case c := <-p.idle:
 		return c, nil
 	default:
+		return p.open()
 	}
+}
+
+// open opens a connection that reads.
+func (p *readers) open() (*conn, error) {
 	c, err := p.store.connect()
 	if err != nil {
 		return nil, err

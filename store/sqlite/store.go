@@ -38,6 +38,7 @@ type file struct {
 	cache   *cache
 	writer  *writer
 	readers *readers
+	watch   *watch
 	probe   probe
 }
 
@@ -72,6 +73,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("open database: %w", s.fault(errors.Join(err, c.close())))
 	}
 	s.readers = newReaders(s, opts.Readers)
+	s.watch = newWatch(s)
 	s.writer = newWriter(s, c)
 	return s, nil
 }
@@ -161,8 +163,10 @@ func (s *Store) Close() error {
 	s.closed = true
 	s.closing.Unlock()
 	if s != s.root {
+		s.watch.bells.RingAll() // who waits on this store finds it closed
 		return nil
 	}
+	s.watch.close()
 	// The writer is the last to go, so that it finds the log free.
 	err := s.readers.close()
 	if err := errors.Join(err, s.writer.close()); err != nil {

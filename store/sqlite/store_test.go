@@ -35,7 +35,6 @@ func config() storetest.Config {
 		return open(t, s.(*sqlite.Store).Path(), sqlite.Options{Durability: sqlite.Ephemeral})
 	}
 	return storetest.Config{
-		Lacks: []string{"Watcher", "WatcherShare", "WatcherReopen"},
 		Seeds: soak.Seeds(),
 		New: func(t *testing.T) selvage.Store {
 			return open(t, filepath.Join(t.TempDir(), "selvage.db"), sqlite.Options{Durability: sqlite.Ephemeral})

@@ -59,6 +59,7 @@ func (t *txn) publish() error {
 	for _, e := range t.changed {
 		t.w.store.cache.put(e)
 	}
+	t.w.store.watch.committed(t.changed)
 	return nil
 }
 
@@ -112,7 +113,7 @@ func (t *txn) remember(e *entry) {
 // never used twice: the last change of all is never deleted, only followed.
 func (t *txn) nextPos() (int64, error) {
 	if t.pos < 0 {
-		found, err := t.c.one(func(r *rows) { t.pos = r.int(0) }, `SELECT coalesce(max(pos), 0) FROM changes`)
+		found, err := t.c.one(func(r *rows) { t.pos = r.int(0) }, lastPosition)
 		if err != nil {
 			return 0, err
 		}
