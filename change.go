@@ -155,7 +155,8 @@ func (c *Change) AddedMessages() ([]Message, error) {
 // ApplyState returns the state document after the change, doc being the one
 // before it. The error matches [ErrGone] if what the change said about the state
 // was compacted and no document stands for it, else [ErrCorrupt]: what was
-// appended applied when it was.
+// appended applied when it was. The state that a rewind goes back to is not in
+// its change: the error then matches [ErrInvalid], and [Store.State] answers it.
 func (c *Change) ApplyState(doc state.Document) (state.Document, error) {
 	switch {
 	case c.Base != nil:
@@ -172,9 +173,13 @@ func (c *Change) ApplyState(doc state.Document) (state.Document, error) {
 	var r struct {
 		Patches  []StatePatch    `json:"patches"`
 		Snapshot json.RawMessage `json:"snapshot"`
+		Rewind   *Version        `json:"rewind"`
 	}
 	if err := json.Unmarshal(c.Rest, &r); err != nil {
 		return doc, c.corrupt("its body cannot be read: %v", err)
+	}
+	if r.Rewind != nil {
+		return doc, &InvalidError{Field: "rewind", Reason: fmt.Sprintf("version %d has the state of version %d again", c.Version, *r.Rewind)}
 	}
 	var err error
 	if r.Snapshot != nil {

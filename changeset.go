@@ -21,7 +21,7 @@ const (
 	ReasonToolResults    Reason = "tool_results_committed"
 	ReasonRunFinished    Reason = "run_finished"
 	ReasonStateEdited    Reason = "state_edited"
-	ReasonForked         Reason = "forked"
+	ReasonForked         Reason = "forked" // written by [Forker.Fork] alone
 	ReasonRewound        Reason = "rewound"
 	ReasonSessionEnded   Reason = "session_ended"
 	ReasonThreadUpdated  Reason = "thread_updated"
@@ -30,7 +30,7 @@ const (
 	ReasonDeleted        Reason = "deleted" // written by [Store.Delete] alone
 	ReasonErased         Reason = "erased"  // written by [Eraser] alone
 	numberOfReasons             = 13
-	unknownReasonMessage        = "%q is not a reason; use user_message, assistant_turn_committed, tool_results_committed, run_finished, state_edited, session_ended, thread_updated, decision or dispatch"
+	unknownReasonMessage        = "%q is not a reason; use user_message, assistant_turn_committed, tool_results_committed, run_finished, state_edited, rewound, session_ended, thread_updated, decision or dispatch"
 )
 
 var reasons = [numberOfReasons]Reason{
@@ -40,9 +40,10 @@ var reasons = [numberOfReasons]Reason{
 }
 
 // CheckReason returns nil if r may be submitted with a change set: any of the
-// reasons but [ReasonDeleted] and [ReasonErased]. The error matches [ErrInvalid].
+// reasons but [ReasonForked], [ReasonDeleted] and [ReasonErased], which only a
+// store gives. The error matches [ErrInvalid].
 func CheckReason(r Reason) error {
-	if r == ReasonDeleted || r == ReasonErased || !slices.Contains(reasons[:], r) {
+	if r == ReasonForked || r == ReasonDeleted || r == ReasonErased || !slices.Contains(reasons[:], r) {
 		return &InvalidError{Field: "reason", Reason: fmt.Sprintf(unknownReasonMessage, r)}
 	}
 	return nil
@@ -61,14 +62,17 @@ type ChangeSet struct {
 	ID          string `json:"id,omitempty"`
 	RunID       RunID  `json:"run_id,omitempty"`
 	ParentRunID RunID  `json:"parent_run_id,omitempty"`
-	// Reason says why. Empty means user_message if there are messages, else
-	// state_edited.
-	Reason     Reason          `json:"reason,omitempty"`
-	Runs       []RunUpdate     `json:"runs,omitempty"`
-	Messages   []Message       `json:"messages,omitempty"`
-	Patches    []StatePatch    `json:"patches,omitempty"`
-	Calls      []CallUpdate    `json:"calls,omitempty"`
-	Snapshot   *state.Document `json:"snapshot,omitempty"`
+	// Reason says why. Empty means rewound for a rewind, user_message if there
+	// are messages, else state_edited.
+	Reason   Reason          `json:"reason,omitempty"`
+	Runs     []RunUpdate     `json:"runs,omitempty"`
+	Messages []Message       `json:"messages,omitempty"`
+	Patches  []StatePatch    `json:"patches,omitempty"`
+	Calls    []CallUpdate    `json:"calls,omitempty"`
+	Snapshot *state.Document `json:"snapshot,omitempty"`
+	// Rewind takes messages and state back to what they were at this version.
+	// It comes alone but for Thread and Events, and is refused while a run is
+	// open. Runs, calls, costs and events are facts and stay; seqs go on.
 	Rewind     *Version        `json:"rewind,omitempty"`
 	Events     []EventDraft    `json:"events,omitempty"`
 	Outbox     []OutboxEntry   `json:"outbox,omitempty"`

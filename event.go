@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/selvagehq/selvage/state"
 )
 
 // EventKind names what an event is about.
@@ -109,10 +111,10 @@ func (c *Change) Events() ([]Event, error) {
 	}
 	if set.Snapshot != nil || len(set.Patches) > 0 || set.Rewind != nil || c.StateGone() {
 		add(EventState, struct {
-			Snapshot  any          `json:"snapshot,omitempty"`
-			Patches   []StatePatch `json:"patches,omitempty"`
-			Rewind    *Version     `json:"rewind,omitempty"`
-			Compacted bool         `json:"compacted,omitempty"`
+			Snapshot  *state.Document `json:"snapshot,omitempty"`
+			Patches   []StatePatch    `json:"patches,omitempty"`
+			Rewind    *Version        `json:"rewind,omitempty"`
+			Compacted bool            `json:"compacted,omitempty"`
 		}{set.Snapshot, set.Patches, set.Rewind, c.StateGone()})
 	}
 	for i := range set.Runs {

@@ -17,6 +17,9 @@ const (
 	DefaultWindow = 200
 	// MaxMetadataKeys bounds the metadata entries of a thread or a message.
 	MaxMetadataKeys = 256
+	// MaxRewinds bounds how often one thread can be rewound. Beyond it a rewind
+	// is refused with [ErrTooLarge]; a fork starts anew.
+	MaxRewinds = 1000
 	// MaxTitleBytes bounds a thread's title, in bytes.
 	MaxTitleBytes = 1000
 )

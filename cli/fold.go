@@ -2,10 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/selvagehq/selvage"
@@ -15,15 +18,27 @@ import (
 
 // fold is what the changes of a thread add up to when each is judged again.
 type fold struct {
-	head     commit.Head
-	doc      state.Document
-	messages map[string]bool // ids
-	runs     map[selvage.RunID]selvage.Run
-	calls    map[string]selvage.Call
+	head    commit.Head
+	doc     state.Document
+	docs    []state.Document // after each change, from version first on
+	next    []int64          // the next seq after each change
+	first   selvage.Version
+	heard   []heard         // what was said, by seq from heard[0] on, hidden or not
+	visible map[string]bool // ids of the messages that can be seen
+	runs    map[selvage.RunID]selvage.Run
+	calls   map[string]selvage.Call
+}
+
+// heard is a message of the log.
+type heard struct {
+	seq     int64
+	id      string
+	version selvage.Version
+	digest  [sha256.Size]byte // of its JSON
 }
 
 func newFold() *fold {
-	return &fold{messages: map[string]bool{}, runs: map[selvage.RunID]selvage.Run{}, calls: map[string]selvage.Call{}}
+	return &fold{visible: map[string]bool{}, runs: map[selvage.RunID]selvage.Run{}, calls: map[string]selvage.Call{}}
 }
 
 // take adds the next change.
@@ -32,12 +47,20 @@ func (f *fold) take(c *selvage.Change) error {
 	if err != nil {
 		return err
 	}
+	before := f.head
 	f.head = p.Next
 	if p.State != nil {
 		f.doc = *p.State
 	}
-	for _, id := range p.MessageIDs {
-		f.messages[id] = true
+	if len(f.docs) == 0 {
+		f.first = c.Version
+	}
+	f.docs, f.next = append(f.docs, f.doc), append(f.next, p.Next.NextSeq)
+	if err := f.hear(c); err != nil {
+		return err
+	}
+	if p.Rewind != 0 {
+		f.turn(p, &before)
 	}
 	for _, r := range p.Runs {
 		f.runs[r.ID] = r
@@ -46,6 +69,54 @@ func (f *fold) take(c *selvage.Change) error {
 		f.calls[call.ID] = call
 	}
 	return nil
+}
+
+// hear takes in the messages of a change.
+func (f *fold) hear(c *selvage.Change) error {
+	added, err := c.AddedMessages()
+	if err != nil {
+		return err
+	}
+	for i := range added {
+		m := heard{seq: added[i].Seq, id: added[i].ID, version: c.Version}
+		if m.digest, err = digest(&added[i]); err != nil {
+			return err
+		}
+		f.heard = append(f.heard, m)
+		f.visible[m.id] = true
+	}
+	return nil
+}
+
+// turn hides messages and shows others again.
+func (f *fold) turn(p *commit.Plan, before *commit.Head) {
+	hidden, shown := p.Turned(before, 1)
+	for m := range f.said(hidden) {
+		delete(f.visible, m.id)
+	}
+	for m := range f.said(shown) {
+		f.visible[m.id] = true
+	}
+}
+
+// said goes through the messages of segments.
+func (f *fold) said(segments []commit.Segment) iter.Seq[*heard] {
+	return func(yield func(*heard) bool) {
+		for _, s := range segments {
+			from, _ := slices.BinarySearchFunc(f.heard, s.First, func(m heard, seq int64) int { return cmp.Compare(m.seq, seq) })
+			for i := from; i < len(f.heard) && f.heard[i].seq <= s.Last; i++ {
+				if !yield(&f.heard[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// digest is what a message looks like to whoever reads it, in short.
+func digest(m *selvage.Message) ([sha256.Size]byte, error) {
+	data, err := json.Marshal(m)
+	return sha256.Sum256(data), err
 }
 
 // bury begins with a tombstone: what was before it is gone.
@@ -57,11 +128,20 @@ func (f *fold) bury(c *selvage.Change) {
 // State implements [commit.Reader], as do the methods below.
 func (f *fold) State() (state.Document, error) { return f.doc, nil }
 
+// At answers from the changes so far.
+func (f *fold) At(v selvage.Version) (commit.Past, error) {
+	i := int(v - f.first)
+	if v < f.first || i >= len(f.docs) {
+		return commit.Past{}, fmt.Errorf("version %d is not one of the log's: %w", v, selvage.ErrGone)
+	}
+	return commit.Past{State: f.docs[i], NextSeq: f.next[i]}, nil
+}
+
 // KnownMessages answers from the changes so far.
 func (f *fold) KnownMessages(ids []string) ([]bool, error) {
 	known := make([]bool, len(ids))
 	for i, id := range ids {
-		known[i] = f.messages[id]
+		known[i] = f.visible[id]
 	}
 	return known, nil
 }

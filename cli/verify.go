@@ -13,17 +13,12 @@ import (
 // proof is what the changes of a thread add up to, worked out from nothing but
 // their bytes.
 type proof struct {
-	id      selvage.ThreadID
-	version selvage.Version
-	hash    selvage.Hash
-	fold    *fold
-	changes int
-	// messages gives the messages as the store serves them, in order.
-	messages func() (selvage.Message, error, bool)
-	compared int64
-	// unlike is how the messages first differ from the log. It counts only if
-	// the log is whole: damage in it shows in them too.
-	unlike error
+	id       selvage.ThreadID
+	version  selvage.Version
+	hash     selvage.Hash
+	fold     *fold
+	changes  int
+	compared int64 // messages
 }
 
 // verifyThread proves that a thread is what its log says: each change follows
@@ -40,9 +35,7 @@ func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	next, stop := iter.Pull2(storedMessages(ctx, store, id, head.Thread.Version))
-	defer stop()
-	p := &proof{id: id, fold: newFold(), messages: next}
+	p := &proof{id: id, fold: newFold()}
 	for change, err := range changesUpTo(ctx, store, id, head.Thread.Version) {
 		if err == nil {
 			err = p.take(&change)
@@ -51,8 +44,10 @@ func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID)
 			return nil, p.at(p.version+1, err)
 		}
 	}
-	if p.unlike != nil {
-		return nil, p.unlike
+	// What differs in the messages counts only now: damage in the log shows in
+	// them too.
+	if err := p.compare(ctx, store); err != nil {
+		return nil, err
 	}
 	if err := p.meets(ctx, store, &head); err != nil {
 		return nil, p.at(head.Thread.Version, err)
@@ -63,7 +58,7 @@ func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID)
 // provenOtherwise finds the version that is wrong in a thread whose head cannot
 // be read for err, which it returns if the log tells nothing.
 func provenOtherwise(ctx context.Context, store selvage.Store, id selvage.ThreadID, err error) error {
-	p := &proof{id: id, fold: newFold(), messages: func() (selvage.Message, error, bool) { return selvage.Message{}, nil, false }}
+	p := &proof{id: id, fold: newFold()}
 	for change, wrong := range changesUpTo(ctx, store, id, endUnknown) {
 		if wrong == nil {
 			wrong = p.take(&change)
@@ -154,33 +149,39 @@ func (p *proof) take(c *selvage.Change) error {
 	} else if err := p.fold.take(c); err != nil {
 		return err
 	}
-	added, err := c.AddedMessages()
-	if err != nil {
-		return err
-	}
-	for i := range added {
-		if p.unlike == nil {
-			p.unlike = p.at(c.Version, p.compare(&added[i], c.Version))
-		}
-	}
 	p.version, p.hash = c.Version, c.Hash
 	p.changes++
 	return nil
 }
 
-// compare holds a message of the log against the one the store serves.
-func (p *proof) compare(want *selvage.Message, v selvage.Version) error {
-	got, err, ok := p.messages()
+// compare holds the messages that the store serves against those of the log
+// that can be seen.
+func (p *proof) compare(ctx context.Context, store selvage.Store) error {
+	served, stop := iter.Pull2(storedMessages(ctx, store, p.id, p.version))
+	defer stop()
+	for want := range p.fold.said(p.fold.head.Visible(1)) {
+		if err := p.at(want.version, p.compareOne(want, served)); err != nil {
+			return err
+		}
+		p.compared++
+	}
+	if _, err, more := served(); err != nil || more {
+		return p.at(p.version, errors.Join(err, p.wrong(p.version, "messages are served that are not in the log")))
+	}
+	return nil
+}
+
+func (p *proof) compareOne(want *heard, served func() (selvage.Message, error, bool)) error {
+	got, err, ok := served()
 	switch {
 	case err != nil:
 		return err
 	case !ok:
-		return p.wrong(v, "message %d is in the log and is not served", want.Seq)
+		return p.wrong(want.version, "message %d is in the log and is not served", want.seq)
 	}
-	if same, err := sameJSON(want, &got); err != nil || !same {
-		return errors.Join(err, p.wrong(v, "message %d is served otherwise than the log has it", want.Seq))
+	if same, err := digest(&got); err != nil || same != want.digest {
+		return errors.Join(err, p.wrong(want.version, "message %d is served otherwise than the log has it", want.seq))
 	}
-	p.compared++
 	return nil
 }
 
@@ -188,9 +189,6 @@ func (p *proof) compare(want *selvage.Message, v selvage.Version) error {
 func (p *proof) meets(ctx context.Context, store selvage.Store, head *selvage.Head) error {
 	if err := p.fold.meets(head); err != nil {
 		return err
-	}
-	if _, err, more := p.messages(); err != nil || more {
-		return errors.Join(err, p.wrong(p.version, "messages are served that are not in the log"))
 	}
 	return p.fold.meetsRuns(ctx, store)
 }

@@ -85,8 +85,10 @@ func (x *run) take(c *selvage.Change) (*IncompatibleError, error) {
 	} else {
 		found = x.contradiction(c, &set)
 	}
-	if x.base, err = c.ApplyState(x.base); err != nil {
-		return nil, err
+	if set.Rewind == nil { // after a rewind the run is over
+		if x.base, err = c.ApplyState(x.base); err != nil {
+			return nil, err
+		}
 	}
 	x.version = c.Version
 	x.note(set.Calls)

@@ -25,6 +25,8 @@ type Head struct {
 	OpenRun *selvage.Run
 	// OpenCalls are the journalled calls in no terminal status, oldest first.
 	OpenCalls []selvage.Call
+	// Rewinds are where the history of this life jumps, in order.
+	Rewinds []Rewind
 }
 
 // Exists reports whether the thread can be read.
@@ -43,6 +45,11 @@ func (h *Head) openCall(id string) int {
 type Reader interface {
 	// State returns the state document at the head.
 	State() (state.Document, error)
+	// At returns what a thread that exists was at one of its versions, the head
+	// included. The error matches [selvage.ErrNotFound] if the thread has not
+	// reached it, and [selvage.ErrGone] if it went with a former life or was
+	// compacted away.
+	At(v selvage.Version) (Past, error)
 	// KnownMessages reports for each id whether a visible message bears it. A
 	// store whose unique index will tell may answer that none does, and judge
 	// again with the truth if the index objects.
@@ -54,6 +61,12 @@ type Reader interface {
 	// Parent returns the parent of another thread of the tenant, and whether
 	// that thread exists.
 	Parent(id selvage.ThreadID) (parent selvage.ThreadID, exists bool, err error)
+}
+
+// Past is what a thread was at one of its versions.
+type Past struct {
+	State   state.Document
+	NextSeq int64 // of the next message then
 }
 
 // Plan is what an accepted change set writes, all of it or nothing.
@@ -70,4 +83,7 @@ type Plan struct {
 	Calls []selvage.Call
 	// State is the document after the change; nil if the set leaves it alone.
 	State *state.Document
+	// Rewind is the version the thread goes back to; 0 if it goes on. State is
+	// then the document of that version.
+	Rewind selvage.Version
 }

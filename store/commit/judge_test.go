@@ -24,7 +24,8 @@ type log struct {
 	calls    map[string]selvage.Call
 	parents  map[selvage.ThreadID]selvage.ThreadID
 	changes  []selvage.Change
-	reads    []string // which lookups the last judgement made
+	docs     []state.Document // after each change
+	reads    []string         // which lookups the last judgement made
 }
 
 func newLog() *log {
@@ -32,6 +33,13 @@ func newLog() *log {
 }
 
 func (l *log) State() (state.Document, error) { l.reads = append(l.reads, "state"); return l.doc, nil }
+
+func (l *log) At(v selvage.Version) (Past, error) {
+	if int(v) > len(l.changes) {
+		return Past{}, fmt.Errorf("version %d: %w", v, selvage.ErrNotFound)
+	}
+	return Past{l.docs[v-1], l.changes[v-1].LastSeq() + 1}, nil
+}
 
 func (l *log) KnownMessages(ids []string) ([]bool, error) {
 	l.reads = append(l.reads, "messages")
@@ -90,7 +98,7 @@ func (l *log) append(t *testing.T, set selvage.ChangeSet, pre selvage.Preconditi
 	for _, c := range p.Calls {
 		l.calls[c.ID] = c
 	}
-	l.changes = append(l.changes, p.Change)
+	l.changes, l.docs = append(l.changes, p.Change), append(l.docs, l.doc)
 	return p
 }
 

@@ -35,7 +35,10 @@ func NewRequest(id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondi
 	}
 	if set.Reason == "" {
 		set.Reason = selvage.ReasonStateEdited
-		if len(set.Messages) > 0 {
+		switch {
+		case set.Rewind != nil:
+			set.Reason = selvage.ReasonRewound
+		case len(set.Messages) > 0:
 			set.Reason = selvage.ReasonUserMessage
 		}
 	}

@@ -110,9 +110,13 @@ func (s *Store) write(w *write) {
 	if plan.State != nil {
 		doc = *plan.State
 	}
+	before := t.head
 	t.head, t.updated = plan.Next, now
 	t.keep(plan.Change, doc)
 	s.announce(&plan.Change, now)
+	if plan.Rewind != 0 {
+		t.turn(plan, before)
+	}
 	for i := range w.messages {
 		t.ids[w.messages[i].ID] = struct{}{}
 	}
@@ -157,6 +161,14 @@ type reader struct {
 }
 
 func (r reader) State() (state.Document, error) { return r.thread.doc(), nil }
+
+func (r reader) At(v selvage.Version) (commit.Past, error) {
+	i, err := r.thread.at(v)
+	if err != nil {
+		return commit.Past{}, err
+	}
+	return commit.Past{State: r.thread.docs[i], NextSeq: r.thread.log[i].LastSeq() + 1}, nil
+}
 
 func (r reader) KnownMessages(ids []string) ([]bool, error) {
 	known := make([]bool, len(ids))

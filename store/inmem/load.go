@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // Load implements [selvage.Store].
@@ -27,10 +28,9 @@ func (s *Store) Load(ctx context.Context, id selvage.ThreadID, opts selvage.Load
 	if err != nil {
 		return selvage.Head{}, fmt.Errorf("load: %w", err)
 	}
-	next := t.head.NextSeq
 	head := selvage.Head{
-		Thread: cloneThread(t.head.Thread), Hash: t.head.Hash, State: t.doc(), NextSeq: next,
-		Messages:  cloneMessages(t.window(next-window, next-1)),
+		Thread: cloneThread(t.head.Thread), Hash: t.head.Hash, State: t.doc(), NextSeq: t.head.NextSeq,
+		Messages:  cloneMessages(t.visible(commit.Window(t.head.Visible(1), window))),
 		OpenCalls: slices.Clone(t.head.OpenCalls),
 	}
 	if t.head.OpenRun != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // messageShape is what binds a cursor to its query.
@@ -97,7 +98,26 @@ func (s *Store) messageWindow(t *thread, q selvage.MessageQuery, shape messageSh
 	if lo == math.MaxInt64 {
 		return func(func(*selvage.Message) bool) {}, nil
 	}
-	return inOrder(t.window(lo+1, hi), descending), nil
+	return t.seen(commit.Clip(t.visibleAt(i), lo+1, hi), descending), nil
+}
+
+// visibleAt returns what can be seen at an index of the log.
+func (t *thread) visibleAt(i int) []commit.Segment {
+	c := &t.log[i]
+	return commit.Visible(t.head.Rewinds, 1, c.Version, c.LastSeq()+1)
+}
+
+// seen yields the messages of segments, forwards or backwards.
+func (t *thread) seen(segments []commit.Segment, backwards bool) iter.Seq[*selvage.Message] {
+	return func(yield func(*selvage.Message) bool) {
+		for s := range inOrder(segments, backwards) {
+			for m := range inOrder(t.window(s.First, s.Last), backwards) {
+				if !yield(m) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // inOrder yields the rows forwards or backwards.

@@ -1,7 +1,9 @@
 package inmem
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -50,15 +52,38 @@ func (t *thread) at(v selvage.Version) (int, error) {
 	return int(v - t.log[0].Version), nil
 }
 
+// turn hides messages and shows others again, as a plan says that rewinds the
+// thread from where it was before.
+func (t *thread) turn(plan *commit.Plan, before commit.Head) {
+	hidden, shown := plan.Turned(&before, 1)
+	for _, m := range t.visible(hidden) {
+		delete(t.ids, m.ID)
+	}
+	for _, m := range t.visible(shown) {
+		t.ids[m.ID] = struct{}{}
+	}
+}
+
+// visible returns the messages of segments.
+func (t *thread) visible(segments []commit.Segment) []selvage.Message {
+	if len(segments) == 1 {
+		return t.window(segments[0].First, segments[0].Last)
+	}
+	var all []selvage.Message
+	for _, s := range segments {
+		all = append(all, t.window(s.First, s.Last)...)
+	}
+	return all
+}
+
+func bySeq(m selvage.Message, seq int64) int { return cmp.Compare(m.Seq, seq) }
+
 // window returns the messages with lo <= seq <= hi.
 func (t *thread) window(lo, hi int64) []selvage.Message {
-	if len(t.messages) == 0 {
-		return nil
+	from, _ := slices.BinarySearchFunc(t.messages, lo, bySeq)
+	to, there := slices.BinarySearchFunc(t.messages, hi, bySeq)
+	if there {
+		to++
 	}
-	first, last := t.messages[0].Seq, t.messages[len(t.messages)-1].Seq
-	lo, hi = max(lo, first), min(hi, last)
-	if lo > hi {
-		return nil
-	}
-	return t.messages[lo-first : hi-first+1]
+	return t.messages[from:max(from, to)]
 }

@@ -121,7 +121,10 @@ func (a *attempt) fault(ctx context.Context, err error) error {
 // try judges the request once and writes what comes of it.
 func (a *attempt) try(ctx context.Context) (selvage.Receipt, error) {
 	if u := a.request.Set.Thread; u != nil && u.ParentID != nil {
-		return a.tryLocked(ctx)
+		return a.tryWithin(ctx, a.store.serialised)
+	}
+	if a.request.Set.Rewind != nil {
+		return a.tryWithin(ctx, a.store.transaction)
 	}
 	h, plan := a.warm()
 	if plan == nil {
@@ -235,13 +238,14 @@ func (a *attempt) commit(ctx context.Context, q querier, h *head, plan *commit.P
 	return selvage.Receipt{}, err
 }
 
-// tryLocked is try for a set that names a parent: all such appends of a tenant
-// go one after the other, so that two of them cannot close a circle.
-func (a *attempt) tryLocked(ctx context.Context) (receipt selvage.Receipt, err error) {
+// tryWithin is try for a set that takes more than one statement: one that names
+// a parent, because all such appends of a tenant go one after the other, so that
+// two of them cannot close a circle, and one that rewinds.
+func (a *attempt) tryWithin(ctx context.Context, within func(context.Context, func(pgx.Tx) error) error) (receipt selvage.Receipt, err error) {
 	a.store.heads.drop(a.key)
 	var hash *selvage.Hash // of what the transaction wrote
 	var w *write
-	err = a.store.serialised(ctx, func(tx pgx.Tx) error {
+	err = within(ctx, func(tx pgx.Tx) error {
 		h, plan, first, err := a.judge(ctx, tx)
 		if err != nil || first != nil {
 			receipt = valueOf(first)
@@ -268,6 +272,11 @@ func (a *attempt) tryLocked(ctx context.Context) (receipt selvage.Receipt, err e
 		a.sent = append(a.sent, *hash)
 	}
 	return receipt, err
+}
+
+// transaction calls do in a transaction.
+func (s *Store) transaction(ctx context.Context, do func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, s.pool, do)
 }
 
 // serialised calls do in a transaction that no other serialised one of the

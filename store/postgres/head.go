@@ -29,7 +29,7 @@ type head struct {
 
 // headColumns are what a headRow scans, in its order.
 const headColumns = `t.version, t.next_seq, t.state_version, t.updated_at, t.epoch, t.created_at, t.tombstone, t.first_seq,
-	t.expires_at, t.deleted, t.hash, t.run, t.calls, t.parent, t.user_id, t.info`
+	t.expires_at, t.deleted, t.hash, t.run, t.calls, t.parent, t.user_id, t.info, t.rewinds`
 
 // headRow is a row of the table threads as it is scanned. Every column is
 // nullable because the row may be missing.
@@ -39,12 +39,12 @@ type headRow struct {
 	deleted                                                                          *bool
 	hash, run, calls, parent                                                         []byte
 	user                                                                             *string
-	info                                                                             []byte
+	info, rewinds                                                                    []byte
 }
 
 func (r *headRow) targets() []any {
 	return []any{&r.version, &r.nextSeq, &r.stateVersion, &r.updatedAt, &r.epoch, &r.createdAt, &r.tombstone, &r.firstSeq,
-		&r.expiresAt, &r.deleted, &r.hash, &r.run, &r.calls, &r.parent, &r.user, &r.info}
+		&r.expiresAt, &r.deleted, &r.hash, &r.run, &r.calls, &r.parent, &r.user, &r.info, &r.rewinds}
 }
 
 // threadInfo is what a thread says about itself beyond what has a column.
@@ -90,6 +90,10 @@ func (r *headRow) head(tenant string, id selvage.ThreadID) (*head, error) {
 	}
 	if err := h.setOpen(r.run, r.calls); err != nil {
 		return nil, corrupt("open run", err)
+	}
+	var err error
+	if h.Rewinds, err = commit.UnpackRewinds(r.rewinds); err != nil {
+		return nil, corrupt("history", fmt.Errorf("%w: %w", err, selvage.ErrCorrupt))
 	}
 	return h, nil
 }
@@ -180,7 +184,7 @@ func (h *head) at(v selvage.Version) (selvage.Version, error) {
 
 // size is about what the head costs in memory, in bytes.
 func (h *head) size() int {
-	n := 512 + len(h.Thread.Title) + 64*len(h.Thread.Metadata) + 512*len(h.OpenCalls) + 2*h.bytes
+	n := 512 + len(h.Thread.Title) + 64*len(h.Thread.Metadata) + 512*len(h.OpenCalls) + 32*len(h.Rewinds) + 2*h.bytes
 	for _, v := range h.Thread.Metadata {
 		n += len(v)
 	}

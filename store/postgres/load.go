@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // Load implements [selvage.Store]. It is one round trip.
@@ -155,14 +156,16 @@ func (l *loader) scanHead(row pgx.Row) error {
 func (l *loader) scanState(results pgx.BatchResults) (whole bool, err error) {
 	var f folded
 	var digest, data []byte
-	whole = true
 	switch err := results.QueryRow().Scan(&f.from, &digest, &data); {
 	case errors.Is(err, pgx.ErrNoRows):
+		whole = true
 	case err != nil:
 		return false, err
 	default:
 		whole = l.store.openCached(&f, l.id, digest, data)
 	}
+	// What leads up to a rewind is not what it goes back to.
+	whole = whole && f.from >= l.head.turned()
 	rows, err := results.Query()
 	if err != nil {
 		return false, err
@@ -178,13 +181,25 @@ func (l *loader) scanState(results pgx.BatchResults) (whole bool, err error) {
 	return true, nil
 }
 
+// wanted is where the messages of the window are.
+func (l *loader) wanted() []commit.Segment {
+	return commit.Window(l.head.Visible(l.head.firstSeq), l.window)
+}
+
 // trim cuts the messages to the window and reports whether they fill it.
 func (l *loader) trim() bool {
-	first := max(l.head.NextSeq-l.window, l.head.firstSeq)
-	for len(l.messages) > 0 && l.messages[0].Seq < first {
-		l.messages = l.messages[1:]
+	var missing int64
+	var kept []selvage.Message
+	for _, s := range l.wanted() {
+		missing += s.Last - s.First + 1
+		for _, m := range l.messages {
+			if s.First <= m.Seq && m.Seq <= s.Last {
+				kept = append(kept, m)
+			}
+		}
 	}
-	return int64(len(l.messages)) == l.head.NextSeq-first
+	l.messages = kept
+	return int64(len(kept)) == missing
 }
 
 // readSlowly reads everything, step by step, at the one point that tx sees.
@@ -199,17 +214,8 @@ func (l *loader) readSlowly(ctx context.Context, tx pgx.Tx) error {
 	if l.window == 0 {
 		return nil
 	}
-	first := max(l.head.NextSeq-l.window, l.head.firstSeq)
-	from, err := s.versionOf(ctx, tx, l.head, first)
-	if err != nil {
-		return err
-	}
-	rows, err := tx.Query(ctx, `SELECT `+changeColumns+` FROM selvage.changes c
-		WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version >= $3::bigint AND c.added > 0 ORDER BY c.version`, s.tenant, thread, from)
-	if err != nil {
-		return err
-	}
-	if l.messages, err = scanMessages(l.id, rows); err != nil {
+	var err error
+	if l.messages, err = s.said(ctx, tx, l.head, l.wanted()); err != nil {
 		return err
 	}
 	if !l.trim() {

@@ -28,6 +28,8 @@ func (r hopeful) State() (state.Document, error) {
 	return *r.head.doc, nil
 }
 
+func (r hopeful) At(selvage.Version) (commit.Past, error) { return commit.Past{}, errCold }
+
 func (r hopeful) KnownMessages(ids []string) ([]bool, error) { return make([]bool, len(ids)), nil }
 func (r hopeful) Run(selvage.RunID) (*selvage.Run, error)    { return nil, nil }
 func (r hopeful) Call(string) (*selvage.Call, error)         { return nil, nil }
@@ -51,6 +53,19 @@ func (r *lookup) State() (state.Document, error) {
 		}
 	}
 	return *r.head.doc, nil
+}
+
+func (r *lookup) At(v selvage.Version) (commit.Past, error) {
+	v, err := r.head.at(v)
+	if err != nil {
+		return commit.Past{}, err
+	}
+	f, err := r.store.fold(r.ctx, r.from, r.head, int64(v))
+	if err != nil {
+		return commit.Past{}, err
+	}
+	next, err := r.store.nextSeq(r.ctx, r.from, r.head, v)
+	return commit.Past{State: f.doc, NextSeq: next}, err
 }
 
 func (r *lookup) KnownMessages(ids []string) ([]bool, error) {

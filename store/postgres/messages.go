@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // messageShape is what binds a cursor to its query.
@@ -71,7 +72,8 @@ type messageReader struct {
 	page  page[selvage.Message]
 
 	head   *head
-	lo, hi int64 // seqs wanted, both included
+	wanted []commit.Segment // in the order of the page
+	lo, hi int64            // of the one at hand, both included
 }
 
 func (r *messageReader) backwards() bool { return r.shape.Order == selvage.Descending }
@@ -88,15 +90,15 @@ func (r *messageReader) bounds(ctx context.Context, id selvage.ThreadID) (err er
 	if err != nil {
 		return err
 	}
-	r.hi = r.head.NextSeq - 1
+	next := r.head.NextSeq
 	if at != r.head.Thread.Version {
-		if r.hi, err = r.lastSeq(ctx, at); err != nil {
+		if next, err = r.store.nextSeq(ctx, r.from, r.head, at); err != nil {
 			return err
 		}
 	}
-	after := r.query.After
+	after, hi := r.query.After, next-1
 	if before := r.query.Before; before != 0 {
-		r.hi = min(r.hi, max(before, 1)-1)
+		hi = min(hi, max(before, 1)-1)
 	}
 	if r.query.Cursor != "" {
 		var last int64
@@ -104,37 +106,41 @@ func (r *messageReader) bounds(ctx context.Context, id selvage.ThreadID) (err er
 			return err
 		}
 		if r.backwards() {
-			r.hi = min(r.hi, last-1)
+			hi = min(hi, last-1)
 		} else {
 			after = max(after, last)
 		}
 	}
-	r.lo = r.head.firstSeq
-	if after != math.MaxInt64 {
-		r.lo = max(r.lo, after+1)
-	} else {
-		r.lo = math.MaxInt64
+	if after == math.MaxInt64 {
+		return nil
+	}
+	r.wanted = commit.Clip(commit.Visible(r.head.Rewinds, r.head.firstSeq, at, next), after+1, hi)
+	if r.backwards() {
+		slices.Reverse(r.wanted)
 	}
 	return nil
-}
-
-// lastSeq returns the seq of the last message as of a version.
-func (r *messageReader) lastSeq(ctx context.Context, v selvage.Version) (seq int64, err error) {
-	err = r.from.QueryRow(ctx, `SELECT c.first_seq + c.added - 1 FROM selvage.changes c
-		WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version = $3::bigint`,
-		r.store.tenant, packID(string(r.head.Thread.ID)), int64(v)).Scan(&seq)
-	return seq, err
 }
 
 // messageChunk is how many changes are read at a time, at first.
 const messageChunk = 64
 
-// fill reads changes in portions, each larger than the one before because the
-// filter has let little through, until the page is full.
+// fill reads one stretch of messages after the other until the page is full.
 func (r *messageReader) fill(ctx context.Context) error {
-	if r.page.limit == 0 || r.lo > r.hi {
+	if r.page.limit == 0 {
 		return nil
 	}
+	for _, s := range r.wanted {
+		r.lo, r.hi = s.First, s.Last
+		if err := r.fillFrom(ctx); err != nil || r.page.more {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillFrom reads changes in portions, each larger than the one before because
+// the filter has let little through, until the page is full.
+func (r *messageReader) fillFrom(ctx context.Context) error {
 	start := r.lo
 	if r.backwards() {
 		start = r.hi

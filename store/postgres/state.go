@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // State implements [selvage.Store]. A version far behind the head costs what
@@ -92,11 +93,34 @@ func (s *Store) fold(ctx context.Context, q querier, h *head, v int64) (folded, 
 	if err != nil || f.from >= last {
 		return f, err
 	}
-	rows, err := q.Query(ctx, tailQuery, s.tenant, packID(string(id)), f.from, last)
+	line := commit.Lineage(h.Rewinds, selvage.Version(h.tombstone)+1, selvage.Version(v))
+	var rows pgx.Rows
+	if f.from >= int64(line[len(line)-1].From)-1 {
+		rows, err = q.Query(ctx, tailQuery, s.tenant, packID(string(id)), f.from, last)
+	} else {
+		from, to := spans(line, f.from)
+		rows, err = q.Query(ctx, lineQuery, s.tenant, packID(string(id)), from, to)
+	}
 	if err != nil {
 		return f, err
 	}
 	return f, f.applyAll(id, rows)
+}
+
+// lineQuery selects the changes of the state within stretches of the log.
+const lineQuery = `SELECT ` + changeColumns + ` FROM unnest($3::bigint[], $4::bigint[]) s(from_version, to_version)
+	JOIN selvage.changes c ON c.tenant = $1::text AND c.thread = $2::bytea
+		AND c.version >= s.from_version AND c.version <= s.to_version AND c.effect > 0
+	ORDER BY c.version`
+
+// spans are the ends of the stretches of a line that come after a version.
+func spans(line []commit.Span, after int64) (from, to []int64) {
+	for _, s := range line {
+		if int64(s.To) > after {
+			from, to = append(from, max(int64(s.From), after+1)), append(to, int64(s.To))
+		}
+	}
+	return from, to
 }
 
 // applyAll moves the document on by every row.
@@ -131,9 +155,10 @@ func (f *folded) apply(id selvage.ThreadID, row *changeRow) error {
 	return nil
 }
 
-// readCached reads the newest state document that was kept at or before
-// version v. One that was damaged is passed over: the log knows better.
+// readCached reads the newest state document that was kept of what version v
+// was made of. One that was damaged is passed over: the log knows better.
 func (s *Store) readCached(ctx context.Context, q querier, h *head, v int64) (folded, error) {
+	line := commit.Lineage(h.Rewinds, 1, selvage.Version(v))
 	for id := h.Thread.ID; ; {
 		var f folded
 		var digest, data []byte
@@ -145,6 +170,10 @@ func (s *Store) readCached(ctx context.Context, q querier, h *head, v int64) (fo
 		}
 		if err != nil {
 			return f, err
+		}
+		if on := int64(commit.Newest(line, selvage.Version(f.from))); on != f.from {
+			v = on // a rewind hid it
+			continue
 		}
 		if s.openCached(&f, id, digest, data) {
 			return f, nil

@@ -80,6 +80,12 @@ func (w *write) advance(set *selvage.ChangeSet) {
 	if w.plan.State != nil {
 		next.doc = w.plan.State
 	}
+	if w.plan.Rewind != 0 {
+		// The document is to be kept at once: the way to it leads past what is
+		// hidden.
+		next.stateVersion, next.cached = int64(w.plan.Next.Thread.Version), 0
+		next.tail = keepAfterBytes + next.bytes
+	}
 	w.next = &next
 }
 
@@ -164,6 +170,9 @@ func (w *write) updateHead(u headUpdate, run, calls, info []byte) {
 		w.set("user_id", optional(t.UserID), "text")
 		w.set("expires_at", expiry(t), "bigint")
 		w.set("info", info, "bytea")
+	}
+	if len(w.next.Rewinds) > len(w.from.Rewinds) {
+		w.set("rewinds", commit.PackRewinds(w.next.Rewinds), "bytea")
 	}
 	w.sql.WriteString(" WHERE t.tenant = $1::text AND t.thread = $2::bytea")
 	w.guard()
@@ -262,12 +271,16 @@ func (w *write) insertIDs() {
 	w.sql.WriteString(") FROM h)")
 }
 
-// exec runs the statement and reports whether the head was the one judged.
+// exec runs the statement and reports whether the head was the one judged. A
+// rewind takes more than that, so q must be a transaction.
 func (w *write) exec(ctx context.Context, q querier) (bool, error) {
 	var ord int64
 	err := q.QueryRow(ctx, w.sql.String(), w.args...).Scan(&ord)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
+	}
+	if err == nil && w.plan.Rewind != 0 {
+		err = w.store.turnIDs(ctx, q, w.from, w.next)
 	}
 	return err == nil, err
 }

@@ -49,7 +49,7 @@ func (t *txn) append(r *commit.Request) (selvage.Receipt, error) {
 	plan, err := r.Judge(&e.Head, &look, t.now)
 	if err == nil {
 		var fresh bool
-		if fresh, err = t.write(look.e, plan, natureOf(&r.Set)); fresh {
+		if fresh, err = t.write(look.e, plan, natureOf(&r.Set, &look)); fresh {
 			return plan.Receipt, err
 		}
 	}
@@ -72,7 +72,7 @@ func (t *txn) appendKnown(e *entry, r *commit.Request) (selvage.Receipt, error) 
 	if err != nil {
 		return selvage.Receipt{}, err
 	}
-	fresh, err := t.write(look.e, plan, natureOf(&r.Set))
+	fresh, err := t.write(look.e, plan, natureOf(&r.Set, &look))
 	if err == nil && !fresh {
 		err = &selvage.InvalidError{Field: "messages", Reason: "two messages came out with one id; give them ids of their own"}
 	}
@@ -105,11 +105,14 @@ func (t *txn) replay(e *entry, r *commit.Request) (receipt selvage.Receipt, foun
 type nature struct {
 	effect int64 // on the state
 	says   bool  // changes what the thread says about itself
+	back   *turn // the version it goes back to, if it does
 }
 
-func natureOf(set *selvage.ChangeSet) nature {
+func natureOf(set *selvage.ChangeSet, look *lookup) nature {
 	n := nature{says: set.Thread != nil}
 	switch {
+	case set.Rewind != nil:
+		n.back = look.past
 	case set.Snapshot != nil:
 		n.effect = effectReplace
 	case len(set.Patches) > 0:
@@ -135,6 +138,11 @@ func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) 
 		next.doc, next.docKnown, next.tail = state.Document{}, true, tail{}
 		n.says = true
 	}
+	if n.back != nil {
+		next.goBack(n.back)
+		next.doc, next.docKnown = *p.State, true
+		n.says = true // where the history jumps is written with that
+	}
 	ch := change{Change: p.Change, pos: pos, prev: e.pos, statePrev: next.statePos, messagePrev: next.messagePos, effect: n.effect}
 	if ch.Added > 0 {
 		next.messagePos = pos
@@ -157,6 +165,11 @@ func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) 
 	}
 	if e.key != 0 {
 		if err := t.updateHead(e, &next, p, n.says); err != nil {
+			return false, err
+		}
+	}
+	if n.back != nil {
+		if err := t.turnIDs(e, &next, p); err != nil {
 			return false, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // markEvery is how many versions lie between two marks. A version is found
@@ -17,7 +18,7 @@ const (
 	// The next mark at or after a version, and the next one after a seq. Every
 	// change before the latter begins at or before the seq.
 	markOfVersion = `SELECT version, pos FROM marks WHERE thread = ? AND version >= ? ORDER BY version LIMIT 1`
-	markOfSeq     = `SELECT pos FROM marks WHERE thread = ? AND first_seq > ? ORDER BY first_seq, version LIMIT 1`
+	markOfSeq     = `SELECT version, pos FROM marks WHERE thread = ? AND first_seq > ? ORDER BY first_seq, version LIMIT 1`
 
 	// The changes from a position back to a version, newest first, and how far
 	// back they reach. Only links are carried along the way; the rows are read
@@ -148,11 +149,22 @@ func (h *head) locate(c *conn, v selvage.Version) (int64, error) {
 }
 
 // locateSeq returns the position of a change at or after the one that added
-// the message of a seq. At most markEvery changes with messages lie between.
-func (h *head) locateSeq(c *conn, seq int64) (pos int64, err error) {
-	pos = h.pos
-	_, err = c.one(func(r *rows) { pos = r.int(0) }, markOfSeq, h.key, seq)
-	return pos, err
+// the message of a seq, without a rewind between the two. At most markEvery changes with messages lie between.
+func (h *head) locateSeq(ctx context.Context, c *conn, s commit.Segment, seq int64) (pos int64, err error) {
+	var mark selvage.Version
+	found, err := c.one(func(r *rows) { mark, pos = selvage.Version(r.int(0)), r.int(1) }, markOfSeq, h.key, seq)
+	reach := h.reach(s.To)
+	switch {
+	case err != nil, found && mark <= reach:
+		return pos, err
+	case reach == h.Thread.Version:
+		return h.pos, nil
+	}
+	at, err := h.readAt(ctx, c, s.To)
+	if err != nil {
+		return 0, err
+	}
+	return at.pos, nil
 }
 
 // prevOf returns the hash of the change before ch.

@@ -218,6 +218,13 @@ func (w *twins) set(head *selvage.Head, step int) (set selvage.ChangeSet) {
 		parent, title := oneOf(w, append(w.ids, "")...), fmt.Sprint("title ", step)
 		set.Thread = &selvage.ThreadUpdate{ParentID: &parent, Title: &title}
 	}
+	if w.rarely(6) {
+		to := max(1, head.Thread.Version-selvage.Version(w.dice.IntN(6))) + selvage.Version(w.dice.IntN(8)/7)
+		set.Rewind, set.Messages, set.Patches, set.Snapshot, set.Calls = &to, nil, nil, nil, nil
+		if set.Runs = nil; w.rarely(10) {
+			set.Messages = []selvage.Message{selvage.UserText("not with a rewind")}
+		}
+	}
 	if len(w.leases) > 0 && w.rarely(3) {
 		l := oneOf(w, w.leases...)[0]
 		set.Fence = l.Fence()

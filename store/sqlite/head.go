@@ -26,25 +26,25 @@ type head struct {
 }
 
 const headColumns = `key, id, version, pos, next_seq, hash, updated_at, state_pos, state_version, epoch, deleted,
-	latest_run, run, calls, born, created_at, parent, user, title, metadata, forked_from, expires_at, tenant, lease_owner, lease_until, message_pos`
+	latest_run, run, calls, born, created_at, parent, user, title, metadata, forked_from, expires_at, tenant, lease_owner, lease_until, message_pos, rewinds`
 
 const (
 	selectHead = `SELECT ` + headColumns + ` FROM threads WHERE tenant = ? AND id = ?`
 	headByKey  = `SELECT ` + headColumns + ` FROM threads WHERE key = ?`
 
-	insertHead = `INSERT INTO threads (tenant, id, ` + headValues + `) VALUES (?, ?, ?` + marks20 + `)`
+	insertHead = `INSERT INTO threads (tenant, id, ` + headValues + `) VALUES (?, ?, ?` + marks21 + `)`
 	updateHead = `UPDATE threads SET version = ?, pos = ?, next_seq = ?, hash = ?, updated_at = ?, state_pos = ?, state_version = ?,
 		message_pos = ?` + guard
 	updateWork = `UPDATE threads SET version = ?, pos = ?, next_seq = ?, hash = ?, updated_at = ?, state_pos = ?, state_version = ?,
 		message_pos = ?, latest_run = ?, run = ?, calls = ?` + guard
-	updateAll = `UPDATE threads SET (` + headValues + `) = (?` + marks20 + `)` + guard
+	updateAll = `UPDATE threads SET (` + headValues + `) = (?` + marks21 + `)` + guard
 
 	// guard admits a change only after the one it was judged against.
 	guard = ` WHERE key = ? AND version = ? AND epoch = ?`
 
 	headValues = `version, pos, next_seq, hash, updated_at, state_pos, state_version, message_pos, latest_run, run, calls,
-		epoch, deleted, born, created_at, parent, user, title, metadata, forked_from, expires_at`
-	marks20 = `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
+		epoch, deleted, born, created_at, parent, user, title, metadata, forked_from, expires_at, rewinds`
+	marks21 = `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
 )
 
 // values are the arguments of headValues, in its order.
@@ -69,7 +69,7 @@ func (h *head) values() ([]driver.Value, error) {
 		deleted = 1
 	}
 	return append(args, h.Epoch, deleted, packInt(h.born), t.CreatedAt.UnixMilli(), string(t.ParentID), t.UserID, t.Title,
-		metadata, forked, packTime(t.ExpiresAt)), nil
+		metadata, forked, packTime(t.ExpiresAt), packBytes(commit.PackRewinds(h.Rewinds))), nil
 }
 
 // work appends what the thread is about: its runs and open calls.
@@ -112,7 +112,9 @@ func scanHead(r *rows) (head, error) {
 	t.UpdatedAt, t.CreatedAt, t.ExpiresAt = r.time(6), r.time(15), r.time(21)
 	t.LatestRunID, t.ParentID = selvage.RunID(r.text(11)), selvage.ThreadID(r.text(16))
 	t.UserID, t.Title = r.text(17), r.text(18)
-	err := errors.Join(r.json(12, &h.OpenRun), r.json(13, &h.OpenCalls), r.json(19, &t.Metadata), r.json(20, &t.ForkedFrom))
+	var jumps error
+	h.Rewinds, jumps = commit.UnpackRewinds(r.blob(26))
+	err := errors.Join(jumps, r.json(12, &h.OpenRun), r.json(13, &h.OpenCalls), r.json(19, &t.Metadata), r.json(20, &t.ForkedFrom))
 	if err != nil {
 		return h, corrupt(t.ID, t.Version, "its head cannot be read (%v)", err)
 	}
@@ -160,6 +162,13 @@ func packText(s string) driver.Value {
 		return nil
 	}
 	return s
+}
+
+func packBytes(b []byte) driver.Value {
+	if b == nil {
+		return nil
+	}
+	return b
 }
 
 func packInt(n int64) driver.Value {

@@ -80,7 +80,7 @@ func (t *txn) take(c *selvage.Change) error {
 	if in.Plan.Next.Deleted {
 		return t.buryAs(e, in.Plan)
 	}
-	fresh, err := t.write(look.e, in.Plan, natureOf(&in.Set))
+	fresh, err := t.write(look.e, in.Plan, natureOf(&in.Set, &look))
 	if err == nil && !fresh {
 		err = fmt.Errorf("change set %q of version %d, or a message of it, is already there: %w", c.ID, c.Version, selvage.ErrAlreadyExists)
 	}

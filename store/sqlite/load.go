@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // Load implements [selvage.Store].
@@ -58,26 +59,37 @@ func (h *head) lastMessages(ctx context.Context, c *conn, n int) ([]selvage.Mess
 	if n == 0 || h.NextSeq <= 1 {
 		return messages, nil
 	}
-	first := max(h.NextSeq-int64(n), 1)
-	err := h.walkMessages(ctx, c, h.pos, first, func(ch *change) (bool, error) {
-		if ch.pos == h.pos {
-			if err := h.follows(ch); err != nil {
-				return false, err
-			}
-		}
-		added, err := ch.AddedMessages()
-		if err != nil {
-			return false, err
-		}
-		slices.Reverse(added)
-		messages = append(messages, added...)
-		return true, nil
-	})
+	seen, err := h.visible(c, h.Thread.Version, h.NextSeq)
 	if err != nil {
 		return nil, err
 	}
+	proven := false
+	for _, s := range slices.Backward(commit.Window(seen, int64(n))) {
+		start := h.pos
+		if s.To < h.Thread.Version {
+			if start, err = h.locateSeq(ctx, c, s, s.Last); err != nil {
+				return nil, err
+			}
+		}
+		err := h.said(ctx, c, s, start, func(ch *change, m selvage.Message) error {
+			messages = append(messages, m)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		proven = proven || start == h.pos
+	}
 	slices.Reverse(messages)
-	return messages[max(0, len(messages)-n):], nil
+	if proven {
+		return messages, nil
+	}
+	// The thread was just rewound: nothing led by its last change.
+	last, err := readChange(c, h, h.pos)
+	if err == nil {
+		err = h.follows(last)
+	}
+	return messages, err
 }
 
 // follows checks that the head follows from the last change.

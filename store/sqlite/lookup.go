@@ -12,7 +12,8 @@ var _ commit.Reader = (*lookup)(nil)
 type lookup struct {
 	t        *txn
 	e        *entry
-	messages bool // look messages up, rather than leave them to the index
+	messages bool  // look messages up, rather than leave them to the index
+	past     *turn // where the version is that was asked for
 }
 
 func (l *lookup) State() (state.Document, error) {
@@ -30,6 +31,26 @@ func (l *lookup) State() (state.Document, error) {
 		l.t.remember(&known)
 	}
 	return doc, nil
+}
+
+func (l *lookup) At(v selvage.Version) (commit.Past, error) {
+	v, err := l.e.resolve(l.t.c, v)
+	if err != nil {
+		return commit.Past{}, err
+	}
+	at, err := l.e.readAt(background(), l.t.c, v)
+	if err != nil {
+		return commit.Past{}, err
+	}
+	past := &turn{statePos: at.lastState(), messagePos: at.lastMessage()}
+	doc, tail, err := l.e.fold(background(), l.t.c, past.statePos, v)
+	if err != nil {
+		return commit.Past{}, err
+	}
+	past.tail = tail
+	past.stateVersion, err = versionAt(l.t.c, past.statePos)
+	l.past = past
+	return commit.Past{State: doc, NextSeq: at.LastSeq() + 1}, err
 }
 
 func (l *lookup) KnownMessages(ids []string) ([]bool, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 // messageShape is what binds a cursor to its query.
@@ -53,77 +54,84 @@ func (s *Store) messages(ctx context.Context, c *conn, id selvage.ThreadID, q se
 	if err != nil {
 		return out, err
 	}
-	in, err := s.seqSpan(ctx, c, &h, q, shape)
+	found, err := s.selected(ctx, c, &h, q, shape)
 	if err != nil {
 		return out, err
 	}
-	if shape.Order == selvage.Ascending {
-		err = h.messagesUp(ctx, c, in, q, &p)
-	} else {
-		err = h.messagesDown(ctx, c, in, q, &p)
+	fill := h.messagesUp
+	if shape.Order == selvage.Descending {
+		slices.Reverse(found)
+		fill = h.messagesDown
 	}
-	if err != nil {
-		return out, err
+	for _, in := range found {
+		if err := fill(ctx, c, stretch{in}, q, &p); err != nil {
+			return out, err
+		}
+		if p.more {
+			break
+		}
 	}
 	out.Items = p.items
 	out.Next, err = p.next(&s.cursors, shape)
 	return out, err
 }
 
-// seqs is a stretch of seqs, both ends included.
-type seqs struct{ lo, hi int64 }
+// stretch is a segment of messages that a query selects from.
+type stretch struct{ commit.Segment }
 
-// seqSpan is the stretch of messages that a query selects beyond its cursor.
-func (s *Store) seqSpan(ctx context.Context, c *conn, h *head, q selvage.MessageQuery, shape messageShape) (seqs, error) {
+// selected are the stretches of messages that a query selects beyond its
+// cursor, in order.
+func (s *Store) selected(ctx context.Context, c *conn, h *head, q selvage.MessageQuery, shape messageShape) ([]commit.Segment, error) {
 	v, err := h.resolve(c, q.At)
 	if err != nil {
-		return seqs{}, err
+		return nil, err
 	}
-	in := seqs{1, h.NextSeq - 1}
+	next := h.NextSeq
 	if v < h.Thread.Version {
 		at, err := h.readAt(ctx, c, v)
 		if err != nil {
-			return seqs{}, err
+			return nil, err
 		}
-		in.hi = at.LastSeq()
+		next = at.LastSeq() + 1
 	}
+	lo, hi := int64(1), int64(math.MaxInt64)
 	if q.After > 0 {
-		in.lo = max(in.lo, min(q.After, math.MaxInt64-1)+1)
+		lo = min(q.After, math.MaxInt64-1) + 1
 	}
 	if q.Before != 0 {
-		in.hi = min(in.hi, max(q.Before, 1)-1)
+		hi = max(q.Before, 1) - 1
 	}
-	if q.Cursor == "" {
-		return in, nil
+	if q.Cursor != "" {
+		var last int64
+		if err := s.cursors.Open(q.Cursor, shape, &last); err != nil {
+			return nil, err
+		}
+		if shape.Order == selvage.Ascending {
+			lo = max(lo, last+1)
+		} else {
+			hi = min(hi, last-1)
+		}
 	}
-	var last int64
-	if err := s.cursors.Open(q.Cursor, shape, &last); err != nil {
-		return seqs{}, err
-	}
-	if shape.Order == selvage.Ascending {
-		in.lo = max(in.lo, last+1)
-	} else {
-		in.hi = min(in.hi, last-1)
-	}
-	return in, nil
+	seen, err := h.visible(c, v, next)
+	return commit.Clip(seen, lo, hi), err
 }
 
-// selects reports whether a query wants a message of the span.
-func (in seqs) selects(q *selvage.MessageQuery, m *selvage.Message) bool {
-	return m.Seq >= in.lo && m.Seq <= in.hi && q.Visibility.Match(m) && (q.RunID == "" || q.RunID == m.RunID)
+// selects reports whether a query wants a message of the stretch.
+func (in stretch) selects(q *selvage.MessageQuery, m *selvage.Message) bool {
+	return m.Seq >= in.First && m.Seq <= in.Last && q.Visibility.Match(m) && (q.RunID == "" || q.RunID == m.RunID)
 }
 
 // messagesDown fills the page from the end of the span.
-func (h *head) messagesDown(ctx context.Context, c *conn, in seqs, q selvage.MessageQuery, p *page[selvage.Message]) error {
-	if in.lo > in.hi || p.limit == 0 {
+func (h *head) messagesDown(ctx context.Context, c *conn, in stretch, q selvage.MessageQuery, p *page[selvage.Message]) error {
+	if p.limit == 0 {
 		return nil
 	}
-	start, err := h.locateSeq(c, in.hi)
+	start, err := h.locateSeq(ctx, c, in.Segment, in.Last)
 	if err != nil {
 		return err
 	}
-	return h.walkMessages(ctx, c, start, in.lo, func(ch *change) (bool, error) {
-		if ch.FirstSeq > in.hi {
+	return h.walkMessages(ctx, c, start, in.First, func(ch *change) (bool, error) {
+		if ch.FirstSeq > in.Last {
 			return true, nil
 		}
 		added, err := ch.AddedMessages()
@@ -145,12 +153,12 @@ func (h *head) messagesDown(ctx context.Context, c *conn, in seqs, q selvage.Mes
 
 // messagesUp fills the page from the beginning of the span. The log is read
 // from mark to mark, because its links lead backwards only.
-func (h *head) messagesUp(ctx context.Context, c *conn, in seqs, q selvage.MessageQuery, p *page[selvage.Message]) error {
+func (h *head) messagesUp(ctx context.Context, c *conn, in stretch, q selvage.MessageQuery, p *page[selvage.Message]) error {
 	if p.limit == 0 {
 		return nil
 	}
-	for next := in.lo; next <= in.hi; {
-		start, err := h.locateSeq(c, next)
+	for next := in.First; next <= in.Last; {
+		start, err := h.locateSeq(ctx, c, in.Segment, next)
 		if err != nil {
 			return err
 		}
@@ -178,11 +186,11 @@ func (h *head) messagesUp(ctx context.Context, c *conn, in seqs, q selvage.Messa
 
 // fill adds what a change holds of the span to the page, and reports whether
 // there is nothing more to look for.
-func (in seqs) fill(ch *change, q *selvage.MessageQuery, p *page[selvage.Message]) (done bool, err error) {
-	if ch.FirstSeq > in.hi {
+func (in stretch) fill(ch *change, q *selvage.MessageQuery, p *page[selvage.Message]) (done bool, err error) {
+	if ch.FirstSeq > in.Last {
 		return true, nil
 	}
-	if ch.LastSeq() < in.lo {
+	if ch.LastSeq() < in.First {
 		return false, nil
 	}
 	added, err := ch.AddedMessages()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
+	"github.com/selvagehq/selvage/store/commit"
 )
 
 const (
@@ -28,7 +29,7 @@ func (s *Store) State(ctx context.Context, id selvage.ThreadID, v selvage.Versio
 		if v, err = h.resolve(c, v); err != nil {
 			return err
 		}
-		if v >= h.stateVersion {
+		if v >= max(h.stateVersion, h.turned()) {
 			doc, err = s.headDoc(ctx, c, &h)
 			return err
 		}
@@ -76,8 +77,7 @@ func (h *head) resolve(c *conn, v selvage.Version) (selvage.Version, error) {
 // firstVersion is the version that created the thread: 1, or the one after its
 // tombstone.
 func (h *head) firstVersion(c *conn) (v selvage.Version, err error) {
-	_, err = c.one(func(r *rows) { v = selvage.Version(r.int(0)) }, `SELECT version FROM changes WHERE pos = ?`, h.born)
-	return v, err
+	return versionAt(c, h.born)
 }
 
 // readAt reads the change that made a version.
@@ -172,9 +172,10 @@ func (h *head) stateTrail(c *conn, pos int64, from selvage.Version) (trail []int
 	return trail, nil
 }
 
-// cachedDoc returns the newest cached document up to version v, and its
-// version. One that is damaged is passed over: it only costs the way to it.
+// cachedDoc returns the newest cached document that version v was made of, and
+// its version. One that is damaged is passed over: it only costs the way to it.
 func (h *head) cachedDoc(ctx context.Context, c *conn, v selvage.Version) (doc state.Document, version selvage.Version, err error) {
+	line := commit.Lineage(h.Rewinds, 1, v)
 	for {
 		var digest, data, hash []byte
 		found, err := c.one(func(r *rows) {
@@ -182,6 +183,10 @@ func (h *head) cachedDoc(ctx context.Context, c *conn, v selvage.Version) (doc s
 		}, selectDoc, h.key, int64(v))
 		if err != nil || !found {
 			return state.Document{}, 0, err
+		}
+		if on := commit.Newest(line, version); on != version {
+			v = on // a rewind hid it
+			continue
 		}
 		if sum := docDigest(hash, data); bytes.Equal(sum[:], digest) {
 			if doc, err = state.Parse(data); err == nil {

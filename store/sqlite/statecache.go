@@ -10,7 +10,7 @@ const sparseEvery = 512
 
 const (
 	insertDoc = `INSERT OR REPLACE INTO state_cache (thread, version, pos, digest, doc) VALUES (?, ?, ?, ?, ?)`
-	selectOld = `SELECT version FROM state_cache WHERE thread = ? ORDER BY version DESC LIMIT 2 OFFSET 2`
+	selectOld = `SELECT version FROM state_cache WHERE thread = ? AND version <= ? ORDER BY version DESC LIMIT 2 OFFSET 2`
 	deleteDoc = `DELETE FROM state_cache WHERE thread = ? AND version = ?`
 )
 
@@ -33,14 +33,14 @@ func (t *txn) saveDoc(id selvage.ThreadID) error {
 	saved := *e
 	saved.tail = tail{}
 	t.changed[saved.name()] = &saved
-	return t.thinOut(e.key)
+	return t.thinOut(e.key, e.stateVersion)
 }
 
-// thinOut deletes the third last document of a thread, unless it is the only
+// thinOut deletes the third last document of a thread up to a version, unless it is the only
 // one far and wide: so what stays is the last two and some of the old ones.
-func (t *txn) thinOut(thread int64) error {
+func (t *txn) thinOut(thread int64, upTo selvage.Version) error {
 	var old []int64
-	r, err := t.c.query(selectOld, thread)
+	r, err := t.c.query(selectOld, thread, int64(upTo))
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,14 @@ type modelThread struct {
 	title     string
 	user      string
 	sets      []modelSet
-	messages  []modelMessage
+	messages  []modelMessage // that can be seen
+	past      map[selvage.Version]modelPast
+}
+
+// modelPast is what a thread was at a version.
+type modelPast struct {
+	doc      map[string]any
+	messages []modelMessage
 }
 
 // modelSet is a change set that was accepted.
@@ -42,7 +49,6 @@ type modelSet struct {
 	version selvage.Version
 	set     selvage.ChangeSet
 	receipt selvage.Receipt
-	ops     []modelOp
 }
 
 type modelMessage struct {
@@ -127,6 +133,11 @@ func (m *model) expect(id selvage.ThreadID, set *selvage.ChangeSet, ops []modelO
 	if !m.exists(id) {
 		t = &modelThread{}
 	}
+	if set.Rewind != nil {
+		if err := m.allowsRewind(id, *set.Rewind); err != nil {
+			return err
+		}
+	}
 	if _, ok := t.fold(t.version, ops...); !ok {
 		return selvage.ErrInvalid
 	}
@@ -153,6 +164,18 @@ func (m *model) admits(id selvage.ThreadID, pre selvage.Precondition) error {
 		return selvage.ErrNotFound
 	case m.exists(id) && exact && v != t.version:
 		return selvage.ErrConflict
+	}
+	return nil
+}
+
+func (m *model) allowsRewind(id selvage.ThreadID, to selvage.Version) error {
+	switch t := m.threads[id]; {
+	case to < 1 || !m.exists(id) || m.openRun(id) != nil:
+		return selvage.ErrInvalid
+	case to > t.version:
+		return selvage.ErrNotFound
+	case to <= t.tombstone:
+		return selvage.ErrGone
 	}
 	return nil
 }
@@ -187,6 +210,11 @@ func (m *model) accept(id selvage.ThreadID, set selvage.ChangeSet, ops []modelOp
 		*t = modelThread{version: t.version, tombstone: t.version, nextSeq: t.nextSeq}
 		m.order = append(slices.DeleteFunc(m.order, func(o selvage.ThreadID) bool { return o == id }), id)
 	}
+	doc, _ := t.fold(t.version, ops...)
+	if set.Rewind != nil {
+		doc, _ = t.fold(*set.Rewind)
+		t.messages = slices.Clone(t.past[*set.Rewind].messages)
+	}
 	t.version++
 	for _, msg := range set.Messages {
 		known := func(other modelMessage) bool { return msg.ID != "" && other.id == msg.ID }
@@ -218,7 +246,16 @@ func (m *model) accept(id selvage.ThreadID, set selvage.ChangeSet, ops []modelOp
 		set(&t.user, u.UserID)
 		set((*string)(&t.parent), (*string)(u.ParentID))
 	}
-	t.sets = append(t.sets, modelSet{t.version, set, r, ops})
+	t.sets = append(t.sets, modelSet{t.version, set, r})
+	t.note(doc)
+}
+
+// note remembers what the thread is at its version.
+func (t *modelThread) note(doc map[string]any) {
+	if t.past == nil {
+		t.past = make(map[selvage.Version]modelPast)
+	}
+	t.past[t.version] = modelPast{doc, slices.Clone(t.messages)}
 }
 
 // children are the threads below one.
@@ -244,7 +281,10 @@ func (m *model) delete(id selvage.ThreadID, strategy selvage.DeleteStrategy) err
 	case strategy == selvage.DeleteDetach:
 		for _, child := range below {
 			m.threads[child].parent = ""
-			m.threads[child].version++
+			c := m.threads[child]
+			doc, _ := c.fold(c.version)
+			c.version++
+			c.note(doc)
 		}
 	case strategy == selvage.DeleteCascade:
 		for _, child := range below {

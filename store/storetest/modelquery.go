@@ -6,12 +6,20 @@ import (
 	"github.com/selvagehq/selvage"
 )
 
+// seen are the messages that can be seen at a version, 0 being the head.
+func (t *modelThread) seen(at selvage.Version) []modelMessage {
+	if at == 0 {
+		return t.messages
+	}
+	return t.past[at].messages
+}
+
 // messagesOf answers a query the slow way.
 func (t *modelThread) messagesOf(q selvage.MessageQuery) []int64 {
 	seqs := []int64{}
-	for _, msg := range t.messages {
+	for _, msg := range t.seen(q.At) {
 		shown := q.Visibility == selvage.ShowAll || msg.internal == (q.Visibility == selvage.ShowInternal)
-		if shown && (q.At == 0 || msg.version <= q.At) && msg.seq > q.After && (q.Before == 0 || msg.seq < q.Before) && (q.RunID == "" || msg.run == q.RunID) {
+		if shown && msg.seq > q.After && (q.Before == 0 || msg.seq < q.Before) && (q.RunID == "" || msg.run == q.RunID) {
 			seqs = append(seqs, msg.seq)
 		}
 	}

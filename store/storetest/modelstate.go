@@ -22,14 +22,8 @@ type modelOp struct {
 // does not apply.
 func (t *modelThread) fold(v selvage.Version, more ...modelOp) (map[string]any, bool) {
 	doc := make(map[string]any)
+	maps.Copy(doc, t.past[v].doc)
 	ok := true
-	for _, s := range t.sets {
-		if s.version <= v {
-			for _, op := range s.ops {
-				ok = op.apply(doc) && ok
-			}
-		}
-	}
 	for _, op := range more {
 		ok = op.apply(doc) && ok
 	}

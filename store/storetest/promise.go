@@ -75,6 +75,7 @@ func groups(cfg Config) []group {
 		{name: "Concurrency", promises: concurrencyPromises()},
 		{name: "Close", promises: closePromises()},
 		{name: "Aliasing", promises: aliasingPromises()},
+		{name: "Rewind", promises: rewindPromises(cfg)},
 		{name: "Sequences", promises: sequencePromises(cfg)},
 		{name: "Import", promises: importPromises(), offered: needs[selvage.Importer]},
 		{name: "Inspect", promises: inspectPromises(), offered: needs[selvage.Inspector]},

@@ -16,7 +16,7 @@ func sequencePromises(cfg Config) []promise {
 	for _, seed := range append([]uint64{1, 2, 3, 4, 5, 6}, cfg.Seeds...) {
 		all = append(all, promise{fmt.Sprintf("Seed%d", seed), fmt.Sprintf("%s (seed %d).", rule, seed),
 			func(k *kit) {
-				(&sequence{kit: k.alone(), random: rand.New(rand.NewPCG(seed, 0)), model: newModel()}).play(200)
+				(&sequence{kit: k.alone(), random: rand.New(rand.NewPCG(seed, 0)), model: newModel(), rewinds: 6}).play(200)
 			}})
 	}
 	return all
@@ -28,6 +28,8 @@ type sequence struct {
 	random *rand.Rand
 	model  *model
 	step   int
+	// rewinds are how many steps of a hundred are rewinds.
+	rewinds int
 }
 
 // names are few, so that things meet.
@@ -50,6 +52,8 @@ func (s *sequence) play(steps int) {
 			s.sendAgain()
 		case n < 22:
 			s.lease()
+		case n < 22+s.rewinds:
+			s.rewindSome()
 		default:
 			s.appendSome()
 		}
@@ -149,6 +153,35 @@ func (s *sequence) set(id selvage.ThreadID) (selvage.ChangeSet, []modelOp) {
 func (s *sequence) appendSome() {
 	id := s.thread()
 	set, ops := s.set(id)
+	s.submit(id, set, ops)
+}
+
+// rewindSome goes back to a version, mostly one that can be gone back to.
+func (s *sequence) rewindSome() {
+	id := s.thread()
+	set := selvage.ChangeSet{ID: fmt.Sprintf("set%d", s.step)}
+	if t := s.model.threads[id]; t != nil && s.model.openRun(id) != nil && s.chance(80) {
+		set.Runs = []selvage.RunUpdate{done(string(s.model.openRun(id).id))}
+		s.submit(id, set, nil)
+		set = selvage.ChangeSet{ID: set.ID + "-rewind"}
+	}
+	last := selvage.Version(3)
+	if t := s.model.threads[id]; t != nil {
+		last = t.version
+	}
+	to := selvage.Version(s.random.Int64N(int64(last)+2)) + 1
+	if s.chance(50) {
+		to = max(1, last-selvage.Version(s.random.IntN(5)))
+	}
+	set.Rewind = &to
+	if s.chance(20) {
+		set.Thread = &selvage.ThreadUpdate{Title: ptr(s.name("title", 3))}
+	}
+	s.submit(id, set, nil)
+}
+
+// submit appends a set and compares what comes of it.
+func (s *sequence) submit(id selvage.ThreadID, set selvage.ChangeSet, ops []modelOp) {
 	pre := s.precondition(id)
 	want := s.model.expect(id, &set, ops, pre)
 	r, err := s.store.Append(s.Context(), id, set, pre)

@@ -76,7 +76,7 @@ func (s *sequence) compareMessages(id selvage.ThreadID, t *modelThread, h selvag
 	got := walk(s.kit, s.messagePages(id, q))
 	s.equal(fmt.Sprintf("step %d: seqs of %s for %s", s.step, id, encode(s, q)), seqs(got), t.messagesOf(q))
 	for _, m := range got {
-		for _, want := range t.messages {
+		for _, want := range t.seen(q.At) {
 			if want.seq == m.Seq && (m.Text() != want.text || m.Internal() != want.internal || m.RunID != want.run || want.id != "" && m.ID != want.id) {
 				s.Errorf("step %d: message %d of %s is %s; want %+v", s.step, m.Seq, id, encode(s, m), want)
 			}

@@ -67,7 +67,7 @@ CREATE TABLE selvage.threads (
     lease_token   text,
     lease_owner   bytea,
     lease_took    bytea,                      -- whose lease this one ended
-    rewinds       bytea,                      -- the stretches of the log that rewinds hid
+    rewinds       bytea,                      -- varints: where the history of this life jumps
 
     PRIMARY KEY (tenant, thread)
 ) WITH (fillfactor = 50);

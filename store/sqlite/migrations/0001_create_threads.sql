@@ -67,7 +67,7 @@ CREATE TABLE threads (
 
     -- What is no longer there, or no longer seen.
     horizon       INTEGER NOT NULL DEFAULT 0, -- state below this version was compacted away
-    rewinds       TEXT,                       -- the stretches of the log that rewinds hid
+    rewinds       BLOB,                       -- varints: where the history of this life jumps
 
     UNIQUE (tenant, id)
 ) STRICT;
