@@ -16,7 +16,7 @@ func sequencePromises(cfg Config) []promise {
 	for _, seed := range append([]uint64{1, 2, 3, 4, 5, 6}, cfg.Seeds...) {
 		all = append(all, promise{fmt.Sprintf("Seed%d", seed), fmt.Sprintf("%s (seed %d).", rule, seed),
 			func(k *kit) {
-				(&sequence{kit: k.alone(), random: rand.New(rand.NewPCG(seed, 0)), model: newModel(), rewinds: 6}).play(200)
+				(&sequence{kit: k.alone(), random: rand.New(rand.NewPCG(seed, 0)), model: newModel()}).play(200)
 			}})
 	}
 	return all
