@@ -47,7 +47,20 @@ func (a *app) openStore(ctx context.Context, why purpose) (selvage.Store, error)
 	if err != nil {
 		return nil, err
 	}
-	chosen := a.conf.Get("store").Set()
+	return a.openURL(ctx, url, a.conf.Get("store").Set(), why)
+}
+
+// openStoreURL opens a store that a flag names. The caller closes it.
+func (a *app) openStoreURL(ctx context.Context, text string, why purpose) (selvage.Store, error) {
+	url, err := a.resolveStore(text)
+	if err != nil {
+		return nil, err
+	}
+	return a.openURL(ctx, url, true, why)
+}
+
+// openURL opens a store, which the user chose or which is the default.
+func (a *app) openURL(ctx context.Context, url string, chosen bool, why purpose) (selvage.Store, error) {
 	path, local := localPath(url)
 	if local && offered(url, path) {
 		if err := a.checkPath(path, chosen, why); err != nil {
@@ -76,7 +89,12 @@ func (a *app) storeURL() (string, error) {
 		}
 		return a.defaultStore(home), nil
 	}
-	url := v.Text
+	return a.resolveStore(v.Text)
+}
+
+// resolveStore turns what somebody typed into a URL: a name of the
+// configuration, a path from here, or what stands there.
+func (a *app) resolveStore(url string) (string, error) {
 	if name, named := strings.CutPrefix(url, "@"); named {
 		configured := a.conf.Get("stores." + name)
 		if !configured.Set() {

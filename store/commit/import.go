@@ -31,11 +31,28 @@ func Import(h *Head, c *selvage.Change, rd Reader) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := foreign(&set, c.ThreadID, rd); err != nil {
+		return nil, err
+	}
 	p, err := Again(h, c, orphans{rd})
 	if err != nil {
 		return nil, err
 	}
 	return &Imported{set, p}, nil
+}
+
+// foreign refuses runs that another thread of the tenant has.
+func foreign(set *selvage.ChangeSet, id selvage.ThreadID, rd Reader) error {
+	for i := range set.Runs {
+		run, err := rd.Run(set.Runs[i].ID)
+		if err != nil {
+			return err
+		}
+		if run != nil && run.ThreadID != id {
+			return fmt.Errorf("run %q is one of thread %q here, and ids of runs are unique: %w", run.ID, run.ThreadID, selvage.ErrAlreadyExists)
+		}
+	}
+	return nil
 }
 
 // importTombstone plans the end of a thread as another store wrote it.

@@ -1,0 +1,194 @@
+package transfer_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+	"github.com/selvagehq/selvage/store/inmem"
+	"github.com/selvagehq/selvage/store/sqlite"
+	"github.com/selvagehq/selvage/store/transfer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func openFile(t *testing.T) selvage.Store {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// fill makes threads with n changes each in a store.
+func fill(t *testing.T, s selvage.Store, n int, ids ...selvage.ThreadID) {
+	t.Helper()
+	for _, id := range ids {
+		pre := selvage.New()
+		if _, err := s.Load(t.Context(), id, selvage.LoadOptions{}); err == nil {
+			pre = selvage.Any()
+		}
+		run := selvage.RunID("")
+		for i := range n {
+			set := selvage.ChangeSet{Messages: []selvage.Message{selvage.UserText(fmt.Sprintf("%s says %d <&>", id, i))},
+				Patches: []selvage.StatePatch{{Ops: state.Patch{state.Set("/n", state.Int(int64(i)))}}}}
+			if i == 0 {
+				run = selvage.RunID("run-" + selvage.NewID())
+				set.Runs = []selvage.RunUpdate{{ID: run, Status: selvage.RunRunning}}
+			}
+			if i == n-1 {
+				set.Runs = append(set.Runs, selvage.RunUpdate{ID: run, Status: selvage.RunDone, Outcome: &selvage.Outcome{Kind: selvage.OutcomeCompleted}})
+			}
+			if _, err := s.Append(t.Context(), id, set, pre); err != nil {
+				t.Fatal(err)
+			}
+			pre = selvage.Any()
+		}
+	}
+}
+
+// head is what a thread looks like from outside.
+func head(t *testing.T, s selvage.Store, id selvage.ThreadID) string {
+	t.Helper()
+	h, err := s.Load(t.Context(), id, selvage.LoadOptions{})
+	if err != nil {
+		return selvage.Code(err)
+	}
+	data, err := json.Marshal(&h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func tenantOf(t *testing.T, s selvage.Store, name string) selvage.Store {
+	t.Helper()
+	tenancy, _ := selvage.As[selvage.Tenancy](s)
+	acme, err := tenancy.Tenant(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = acme.Close() })
+	return acme
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	from, to := inmem.New(inmem.Options{}), openFile(t)
+	fill(t, from, 250, "a")
+	var file bytes.Buffer
+	h, err := transfer.WriteLog(t.Context(), from, "a", &file)
+	if err != nil || h.Version != 250 || strings.Count(file.String(), "\n") != 251 {
+		t.Fatalf("wrote %+v, %d lines, %v", h, strings.Count(file.String(), "\n"), err)
+	}
+	read := func(text string, to selvage.Store) (selvage.Version, error) {
+		l, err := transfer.NewLogReader(strings.NewReader(text))
+		if err != nil {
+			return 0, err
+		}
+		return transfer.ReadLog(t.Context(), l, to, "")
+	}
+	if v, err := read(file.String(), to); v != 250 || err != nil {
+		t.Fatalf("read to version %d, %v", v, err)
+	}
+	if got, want := head(t, to, "a"), head(t, from, "a"); got != want {
+		t.Errorf("read as\n%s\nnot\n%s", got, want)
+	}
+	l, err := transfer.NewLogReader(bytes.NewReader(file.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.ReadLog(t.Context(), l, to, "b"); !errors.Is(err, selvage.ErrAlreadyExists) {
+		t.Errorf("beside its origin, with its runs: %v", err)
+	}
+	lines := strings.SplitAfter(file.String(), "\n")
+	for name, tt := range map[string]struct {
+		text string
+		want error
+	}{
+		"nothing":       {"", selvage.ErrInvalid},
+		"no log":        {`{"a":1}`, selvage.ErrInvalid},
+		"no JSON":       {"hello\n", selvage.ErrInvalid},
+		"newer":         {strings.Replace(file.String(), `"format":1`, `"format":2`, 1), selvage.ErrUnsupported},
+		"cut":           {strings.Join(lines[:200], ""), selvage.ErrCorrupt},
+		"cut in a line": {file.String()[:file.Len()-40], selvage.ErrInvalid},
+		"a line less":   {strings.Join(append(append([]string(nil), lines[:100]...), lines[101:]...), ""), selvage.ErrCorrupt},
+		"another word":  {strings.Replace(file.String(), "a says 100 ", "a says 101 ", 1), selvage.ErrCorrupt},
+	} {
+		if v, err := read(tt.text, inmem.New(inmem.Options{})); !errors.Is(err, tt.want) {
+			t.Errorf("%s: read to version %d, %v; want %v", name, v, err, tt.want)
+		}
+	}
+}
+
+func TestCopy(t *testing.T) {
+	t.Parallel()
+	from, to := openFile(t), inmem.New(inmem.Options{})
+	ids := []selvage.ThreadID{"a", "b", "c"}
+	fill(t, from, 130, ids...)
+	fill(t, tenantOf(t, from, "acme"), 3, "a")
+	told := 0
+	report, err := transfer.Copy(t.Context(), from, to, transfer.CopyOptions{Told: func(transfer.CopyReport) { told++ }})
+	if err != nil || report != (transfer.CopyReport{Tenants: 1, Threads: 4, Changes: 393}) || told != 4 {
+		t.Fatalf("copied %+v, told %d times, %v", report, told, err)
+	}
+	for _, id := range ids {
+		if got, want := head(t, to, id), head(t, from, id); got != want {
+			t.Errorf("thread %s is\n%s\nnot\n%s", id, got, want)
+		}
+	}
+	if got, want := head(t, tenantOf(t, to, "acme"), "a"), head(t, tenantOf(t, from, "acme"), "a"); got != want {
+		t.Errorf("the tenant's thread is\n%s\nnot\n%s", got, want)
+	}
+	fill(t, from, 2, "b")
+	if report, err = transfer.Copy(t.Context(), from, to, transfer.CopyOptions{}); err != nil || report.Changes != 2 || report.UpToDate != 3 {
+		t.Errorf("a second copy: %+v, %v", report, err)
+	}
+}
+
+// A copy that breaks off goes on where it was.
+func TestCopyResumes(t *testing.T) {
+	t.Parallel()
+	from, to := inmem.New(inmem.Options{}), openFile(t)
+	fill(t, from, 150, "a", "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := transfer.Copy(ctx, from, to, transfer.CopyOptions{Told: func(transfer.CopyReport) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("broken off: %v", err)
+	}
+	report, err := transfer.Copy(t.Context(), from, to, transfer.CopyOptions{})
+	if err != nil || report.Changes != 150 || report.UpToDate != 1 {
+		t.Errorf("gone on: %+v, %v", report, err)
+	}
+}
+
+// Threads with a history of their own are left alone.
+func TestCopyRefuses(t *testing.T) {
+	t.Parallel()
+	for name, n := range map[string]int{"shorter": 1, "as long": 3, "longer": 5} {
+		from, to := inmem.New(inmem.Options{}), inmem.New(inmem.Options{})
+		fill(t, from, 3, "a")
+		fill(t, to, n, "a")
+		before := head(t, to, "a")
+		if _, err := transfer.Copy(t.Context(), from, to, transfer.CopyOptions{}); !errors.Is(err, selvage.ErrAlreadyExists) {
+			t.Errorf("%s: %v, want ErrAlreadyExists", name, err)
+		}
+		if head(t, to, "a") != before {
+			t.Errorf("%s: it was changed", name)
+		}
+	}
+	if _, err := transfer.Copy(t.Context(), inmem.New(inmem.Options{}), openFile(t), transfer.CopyOptions{Thread: "none"}); !errors.Is(err, selvage.ErrNotFound) {
+		t.Errorf("no such thread: %v", err)
+	}
+}
