@@ -5,7 +5,7 @@ FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 
-.PHONY: help build run test check fmt vet lint bench soak fuzz clean cc
+.PHONY: help build run test check fmt vet lint bench peers soak fuzz clean cc
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ lint: ## staticcheck, at the version pinned in tools/go.mod
 
 bench: build ## measure the gates of docs/performance.md beside the raw engine
 	$(GO) run ./bench
+
+peers: ## the same conversation on Selvage and on LangGraph.js (needs node 20; installs its packages)
+	cd bench/peers/langgraph && npm ci
+	$(GO) run ./bench/peers
 
 soak: cc ## the crash and concurrency tests at twenty times their size
 	SELVAGE_SOAK=20 $(GO) test -race -timeout 3h -v -run 'Kill|Processes|Differential|TestStore' ./...
