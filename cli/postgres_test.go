@@ -61,6 +61,8 @@ func TestPostgresScript(t *testing.T) {
 				"json":  jsonCommand,
 				"await": awaitCommand,
 				"sql":   sqlCommand,
+
+				"databases": databasesCommand,
 			},
 			RequireExplicitExec: true,
 			UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

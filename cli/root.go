@@ -42,7 +42,7 @@ writers. Start with:  selvage chat`,
 	a.addGlobalFlags(root)
 	root.AddCommand(
 		a.chatCommand(), a.askCommand(), a.threadCommand(), a.storeCommand(),
-		a.configCommand(), a.trustCommand(), a.doctorCommand(),
+		a.configCommand(), a.trustCommand(), a.doctorCommand(), a.benchCommand(),
 		a.completionCommand(), a.versionCommand(),
 	)
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Explain a command", Args: cobra.ArbitraryArgs,

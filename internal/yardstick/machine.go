@@ -11,10 +11,12 @@ import (
 )
 
 // Machine tells what figures are taken on: processor, system, toolchain, and
-// the kind of file system that dir is on.
+// the kind of file system that dir is on, unless it is "".
 func Machine(dir string) string {
-	parts := []string{processor(), fmt.Sprintf("%d CPUs", runtime.NumCPU()), runtime.GOOS + " " + kernel(), runtime.Version(),
-		"disk: " + fileSystem(dir)}
+	parts := []string{processor(), fmt.Sprintf("%d CPUs", runtime.NumCPU()), runtime.GOOS + " " + kernel(), runtime.Version()}
+	if dir != "" {
+		parts = append(parts, "disk: "+fileSystem(dir))
+	}
 	return strings.Join(parts, " · ")
 }
 

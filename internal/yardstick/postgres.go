@@ -2,8 +2,12 @@ package yardstick
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
+	"net/url"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -75,3 +79,36 @@ func (r *Postgres) Stored(ctx context.Context, schema string) (int64, error) {
 
 // Close closes the connections.
 func (r *Postgres) Close() { r.pool.Close() }
+
+// TemporaryDatabase creates an empty database, whose name begins with
+// "selvage_bench_", on the server of a URL, and returns its URL and what drops
+// it, with all who are connected to it. Nothing else on the server is touched.
+func TemporaryDatabase(ctx context.Context, server string) (database string, drop func(context.Context) error, err error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", nil, errors.New("the URL cannot be read") // it may hold a password, and so may the cause
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	name := "selvage_bench_" + hex.EncodeToString(id[:])
+	exec := func(ctx context.Context, sql string) error {
+		conn, err := pgx.Connect(ctx, server)
+		if err != nil {
+			return err
+		}
+		_, err = conn.Exec(ctx, sql)
+		return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+	}
+	drop = func(ctx context.Context) error { return exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") }
+	if err := exec(ctx, "CREATE DATABASE "+name); err != nil {
+		if ctx.Err() != nil {
+			err = errors.Join(err, drop(context.WithoutCancel(ctx))) // it may be there all the same
+		}
+		return "", nil, err
+	}
+	query := u.Query()
+	query.Del("dbname") // these would count more than the path
+	query.Del("database")
+	u.Path, u.RawQuery = "/"+name, query.Encode()
+	return u.String(), drop, nil
+}

@@ -54,6 +54,30 @@ func (s *Sample) Together(ctx context.Context, n int, writers []func(context.Con
 	return err
 }
 
+// During lets each of the writers do its operation over and over until the
+// time is up, all at once. The first error ends it.
+func (s *Sample) During(ctx context.Context, d time.Duration, writers []func(context.Context) error) error {
+	all := make([][]time.Duration, len(writers))
+	start := time.Now()
+	g, ctx := errgroup.WithContext(ctx)
+	for i, op := range writers {
+		g.Go(func() error {
+			for before := start; before.Sub(start) < d; {
+				if err := op(ctx); err != nil {
+					return err
+				}
+				now := time.Now()
+				all[i] = append(all[i], now.Sub(before))
+				before = now
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	s.add(slices.Concat(all...), time.Since(start))
+	return err
+}
+
 // Batch does something that is n operations in one, of which no single time
 // can be taken.
 func (s *Sample) Batch(n int, do func() error) error {
