@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"runtime/debug"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 )
@@ -90,5 +91,5 @@ func groups(cfg Config) []group {
 		all = append(all, group{name: "Share", promises: sharePromises()},
 			group{name: "WatcherShare", promises: watcherSharePromises(), offered: needs[selvage.Watcher]})
 	}
-	return append(all, recordGroups(cfg)...)
+	return slices.Concat(all, retentionGroups(cfg), recordGroups(cfg))
 }
