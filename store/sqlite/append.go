@@ -82,20 +82,9 @@ func (t *txn) appendKnown(e *entry, r *commit.Request) (selvage.Receipt, error) 
 // replay answers a set whose id the log already holds, whatever else is wrong
 // with it.
 func (t *txn) replay(e *entry, r *commit.Request) (receipt selvage.Receipt, found bool, err error) {
-	if e.key == 0 {
-		return receipt, false, nil
-	}
-	var pos int64
-	found, err = t.c.one(func(r *rows) { pos = r.int(0) }, selectID, idKey(r.Set.ID, e.key), e.key, int64(kindChange))
-	if err != nil || !found {
-		return receipt, false, err
-	}
-	first, err := readChange(t.c, &e.head, pos)
-	if err != nil {
-		return receipt, true, err
-	}
-	if first.ID != r.Set.ID {
-		return receipt, false, nil
+	first, err := t.findChange(e, r.Set.ID)
+	if err != nil || first == nil {
+		return receipt, err != nil, err
 	}
 	receipt, err = r.Replay(&first.Change)
 	return receipt, true, err

@@ -25,12 +25,13 @@ const (
 // chores are what is done beside appends: checkpoints, and cached state
 // documents. Their goroutine takes its turn at the writer like anybody.
 type chores struct {
-	w    *writer
-	due  chan struct{} // holds a token when something cannot wait
-	soon chan struct{} // holds a token when something can
-	quit chan struct{}
-	done chan struct{} // closed when the goroutine has ended
-	last atomic.Int64  // when a group was last committed, in Unix nanoseconds
+	w     *writer
+	due   chan struct{} // holds a token when something cannot wait
+	soon  chan struct{} // holds a token when something can
+	quit  chan struct{}
+	done  chan struct{} // closed when the goroutine has ended
+	last  atomic.Int64  // when a group was last committed, in Unix nanoseconds
+	wipes atomic.Bool   // the log holds what was erased, and is to be cut
 
 	mu   sync.Mutex // guards docs
 	docs map[threadKey]struct{}
@@ -103,6 +104,9 @@ func (c *chores) work() {
 			soon = nil
 			timer.Reset(idleAfter)
 		case <-timer.C:
+			if c.wipes.Load() {
+				c.atTurn(c.retryWipe) // however busy it is
+			}
 			if left := idleAfter - time.Duration(time.Now().UnixNano()-c.last.Load()); left > 0 {
 				timer.Reset(left)
 				continue
@@ -126,6 +130,9 @@ func (c *chores) atTurn(do func()) {
 // rest does what could wait for a quiet moment.
 func (c *chores) rest() {
 	c.saveDocs()
+	if c.wipes.Load() {
+		c.retryWipe()
+	}
 	if c.pages > 0 {
 		c.checkpoint()
 	}
@@ -169,6 +176,50 @@ func (c *chores) checkpoint() {
 	if _, err := c.w.conn.exec("PRAGMA shrink_memory"); err != nil {
 		c.w.warn("memory not given back", err)
 	}
+}
+
+// The log is cut after an erasure at once if no reader is in the way for long.
+const (
+	wipeTries = 20
+	wipeWait  = 2 * time.Millisecond
+)
+
+// wipe sees to it that nothing that was erased stays in the log.
+func (c *chores) wipe() {
+	c.wipes.Store(true)
+	c.atTurn(func() {
+		for range wipeTries {
+			if c.cut() {
+				return
+			}
+			time.Sleep(wipeWait)
+		}
+	})
+	if c.wipes.Load() {
+		poke(c.soon)
+	}
+}
+
+// retryWipe tries again to cut the log, and once more later if it cannot.
+func (c *chores) retryWipe() {
+	if !c.cut() {
+		poke(c.soon)
+	}
+}
+
+// cut copies the log to the database and empties its file, and reports whether
+// it could.
+func (c *chores) cut() bool {
+	if c.w.conn == nil {
+		return false // the next one to be opened is asked again
+	}
+	blocked, length, _ := c.copyLog("TRUNCATE")
+	if blocked || length != 0 {
+		return false
+	}
+	c.pages = 0
+	c.wipes.Store(false)
+	return true
 }
 
 // copyLog runs a checkpoint and returns how many pages the log has, and how

@@ -209,3 +209,23 @@ func (s *Store) Polling() bool {
 	defer s.watch.mu.Unlock()
 	return s.watch.polling
 }
+
+// HoldReader reads the state of the file, and holds on to it until the func it
+// returns is called.
+func (s *Store) HoldReader(t interface{ Error(...any) }) (release func()) {
+	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		err := s.read(context.Background(), func(c *conn) error {
+			_, err := c.one(func(*rows) {}, "SELECT count(*) FROM changes")
+			close(begun)
+			<-end
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	<-begun
+	return func() { close(end); <-done }
+}

@@ -24,6 +24,11 @@ func (s *Store) read(ctx context.Context, f func(*conn) error) error {
 		return err
 	}
 	defer s.leave()
+	return s.reading(ctx, f)
+}
+
+// reading is read for a call that has been admitted.
+func (s *Store) reading(ctx context.Context, f func(*conn) error) error {
 	select {
 	case s.readers.turns <- struct{}{}:
 	case <-ctx.Done():

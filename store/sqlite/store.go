@@ -113,6 +113,8 @@ func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
 		// makes pages that it never needs again, gets room for all it writes
 		// between two checkpoints, at which it gives them back.
 		fmt.Sprintf("PRAGMA cache_size = %d", 2*checkpointAfter),
+		// What is deleted is deleted: an erasure relies on it.
+		"PRAGMA secure_delete = ON",
 		"PRAGMA busy_timeout = 0", // from here on the writer waits as it sees fit
 	} {
 		if err := c.run(pragma); err != nil {

@@ -107,7 +107,7 @@ func contentGoes(k *kit) {
 		k.Errorf("the secret can still be read: %s", p[max(0, strings.Index(p, "secret")-200):])
 	}
 	for _, c := range k.log(id) {
-		if data := encode(k, k.events(&c)); strings.Contains(data, "secret") {
+		if data := encode(k, k.eventsOf(&c)); strings.Contains(data, "secret") {
 			k.Errorf("the events of version %d still tell: %s", c.Version, data)
 		}
 	}
@@ -147,7 +147,7 @@ func skeletons(messages []selvage.Message) []string {
 	return out
 }
 
-func (k *kit) events(c *selvage.Change) []selvage.Event {
+func (k *kit) eventsOf(c *selvage.Change) []selvage.Event {
 	k.Helper()
 	events, err := c.Events()
 	if err != nil {
@@ -163,7 +163,7 @@ func (k *kit) outline(log []selvage.Change) []string {
 	for i := range log {
 		c := log[i]
 		var places []string
-		for _, e := range k.events(&c) {
+		for _, e := range k.eventsOf(&c) {
 			places = append(places, e.Position.String()+" "+string(e.Kind))
 		}
 		c.Salt, c.Parts, c.Messages, c.Rest, c.Base = nil, nil, nil, nil, nil
@@ -234,7 +234,7 @@ func theLogTells(k *kit) {
 	if c.Reason != selvage.ReasonErased || c.ID != r.ChangeID {
 		k.Errorf("the change has reason %s and id %s; want %s and %s", c.Reason, c.ID, selvage.ReasonErased, r.ChangeID)
 	}
-	events := k.events(&c)
+	events := k.eventsOf(&c)
 	if len(events) != 1 || r.Events != 1 || events[0].Kind != selvage.EventErased {
 		k.Fatalf("it makes the events %s, and its receipt says %d; want one of kind %s", encode(k, events), r.Events, selvage.EventErased)
 	}
