@@ -186,16 +186,7 @@ func (a *attempt) judge(ctx context.Context, tx pgx.Tx) (*head, *commit.Plan, *s
 
 // replay answers a change set that the log holds as a version.
 func (a *attempt) replay(ctx context.Context, tx pgx.Tx, v int64) (*selvage.Receipt, error) {
-	var row changeRow
-	err := tx.QueryRow(ctx, `SELECT `+changeColumns+` FROM selvage.changes c
-		WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version = $3::bigint`, a.key.tenant, a.thread, v).Scan(row.targets()...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("version %d is missing: %w", v, selvage.ErrCorrupt)
-	}
-	if err != nil {
-		return nil, err
-	}
-	c, err := row.change(a.key.id)
+	c, err := a.store.readChange(ctx, tx, a.key.id, v)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,8 @@ func (s *Store) Capability(target any) bool {
 	switch t := target.(type) {
 	case *selvage.Leaser:
 		*t = s
+	case *selvage.Eraser:
+		*t = eraser{s}
 	case *selvage.Importer:
 		*t = s
 	case *selvage.Inspector:

@@ -22,6 +22,7 @@ func erasePromises() []promise {
 		{"TwiceDoesNoHarm", "Eraser.Erase: messages that were erased before do no harm.", erasedTwice},
 		{"WhatIsNotThere", "Eraser.Erase: messages that are not there, and requests that make no sense, are refused and nothing is erased.", erasureRefused},
 		{"DroppedDuplicatesGo", "Eraser.Erase: copies that were submitted again and dropped go, too.", droppedDuplicatesGo},
+		{"HiddenMessagesGo", "Eraser.Erase: copies that a rewind hid go, too, and one that bears the id since.", hiddenMessagesGo},
 		{"ReceiptsStay", "CONTRACT 2: receipts stay complete: the set whose messages were erased is still known.", erasedSetsAreKnown},
 		{"IDsStay", "CONTRACT 5: the id of an erased message is still taken.", erasedIDsStay},
 		{"DerivedIDs", "Eraser.Erase: a message is erased by the id the store gave it.", erasedByDerivedID},
@@ -107,7 +108,7 @@ func contentGoes(k *kit) {
 		k.Errorf("the secret can still be read: %s", p[max(0, strings.Index(p, "secret")-200):])
 	}
 	for _, c := range k.log(id) {
-		if data := encode(k, k.eventsOf(&c)); strings.Contains(data, "secret") {
+		if data := encode(k, k.changeEvents(&c)); strings.Contains(data, "secret") {
 			k.Errorf("the events of version %d still tell: %s", c.Version, data)
 		}
 	}
@@ -147,7 +148,7 @@ func skeletons(messages []selvage.Message) []string {
 	return out
 }
 
-func (k *kit) eventsOf(c *selvage.Change) []selvage.Event {
+func (k *kit) changeEvents(c *selvage.Change) []selvage.Event {
 	k.Helper()
 	events, err := c.Events()
 	if err != nil {
@@ -163,7 +164,7 @@ func (k *kit) outline(log []selvage.Change) []string {
 	for i := range log {
 		c := log[i]
 		var places []string
-		for _, e := range k.eventsOf(&c) {
+		for _, e := range k.changeEvents(&c) {
 			places = append(places, e.Position.String()+" "+string(e.Kind))
 		}
 		c.Salt, c.Parts, c.Messages, c.Rest, c.Base = nil, nil, nil, nil, nil
@@ -234,7 +235,7 @@ func theLogTells(k *kit) {
 	if c.Reason != selvage.ReasonErased || c.ID != r.ChangeID {
 		k.Errorf("the change has reason %s and id %s; want %s and %s", c.Reason, c.ID, selvage.ReasonErased, r.ChangeID)
 	}
-	events := k.eventsOf(&c)
+	events := k.changeEvents(&c)
 	if len(events) != 1 || r.Events != 1 || events[0].Kind != selvage.EventErased {
 		k.Fatalf("it makes the events %s, and its receipt says %d; want one of kind %s", encode(k, events), r.Events, selvage.EventErased)
 	}
@@ -325,6 +326,28 @@ func droppedDuplicatesGo(k *kit) {
 	}
 	k.verify(k.log(id))
 	k.equal("the messages", skeletons(k.load(id).Messages), []string{"1 user a erased", "2 user b"})
+}
+
+func hiddenMessagesGo(k *kit) {
+	id := k.create(says("hello"), selvage.ChangeSet{Messages: []selvage.Message{say("a", secret)}})
+	back := selvage.ChangeSet{Rewind: ptr(selvage.Version(1))}
+	k.append(id, back, selvage.Any())
+	k.erase(id, "a")
+	k.append(id, selvage.ChangeSet{Messages: []selvage.Message{say("a", secret)}}, selvage.Any())
+	k.append(id, back, selvage.Any())
+	k.append(id, selvage.ChangeSet{Messages: []selvage.Message{say("a", secret)}}, selvage.Any())
+	r := k.erase(id, "a")
+	if p := k.picture(id); strings.Contains(p, "secret") {
+		k.Error("the secret can still be read")
+	}
+	told, err := ptr(k.change(id, r.Version)).Erasures()
+	if err != nil || len(told) != 3 {
+		k.Errorf("the erasure tells of %s (%v); want three copies", encode(k, told), err)
+	}
+	k.verify(k.log(id))
+	for v := selvage.Version(1); v <= r.Version; v++ {
+		k.allMessages(id, selvage.MessageQuery{At: v})
+	}
 }
 
 func erasedSetsAreKnown(k *kit) {
