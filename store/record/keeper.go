@@ -3,8 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	"github.com/selvagehq/selvage"
 )
@@ -17,8 +15,7 @@ type Keeper struct {
 	cursors *selvage.CursorKey
 	tenant  string
 
-	mu   sync.Mutex // guards last
-	last [16]byte   // the id made last
+	ids ids
 }
 
 // New returns the keeper of a tenant's rows. Cursors seals the places in its
@@ -33,6 +30,16 @@ func (k *Keeper) Capability(target any) bool {
 	switch t := target.(type) {
 	case *selvage.Memory:
 		*t = memory{k}
+	case *selvage.Config:
+		*t = config{k}
+	case *selvage.Publications:
+		*t = publications{k}
+	case *selvage.Audit:
+		*t = audit{k}
+	case *selvage.StreamCheckpoints:
+		*t = streams{k}
+	case *selvage.Replay:
+		*t = replay{k}
 	case *selvage.Sweeper:
 		*t = sweeper{k}
 	default:
@@ -54,28 +61,4 @@ func (k *Keeper) update(ctx context.Context, topic string, write func(tx Tx, aga
 			return err
 		}
 	}
-}
-
-// stored is a time as it is kept.
-func stored(at time.Time) time.Time { return at.UTC().Truncate(selvage.TimePrecision) }
-
-// checkExpiry returns an expiry as it is kept. The error matches
-// [selvage.ErrInvalid].
-func checkExpiry(at *time.Time, now time.Time) (*time.Time, error) {
-	if at == nil {
-		return nil, nil
-	}
-	kept := stored(*at)
-	if !kept.After(now) {
-		return nil, invalid("expires_at", "%v is over; leave it out for what never expires", kept)
-	}
-	return &kept, nil
-}
-
-// expires is the expiry of a row.
-func expires(at *time.Time) time.Time {
-	if at == nil {
-		return time.Time{}
-	}
-	return *at
 }

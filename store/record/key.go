@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/selvagehq/selvage"
 )
 
@@ -67,19 +65,3 @@ func past(prefix []byte) []byte {
 
 // below is the range of the keys that begin with a prefix.
 func below(prefix []byte) Range { return Range{From: prefix, To: past(prefix)} }
-
-// checkName returns nil if a name may stand in a key. The error matches
-// [selvage.ErrInvalid].
-func checkName(field, name string) error {
-	if err := selvage.CheckID(field, name); err != nil {
-		return err
-	}
-	if !norm.NFC.IsNormalString(name) {
-		return invalid(field, "%q is not in Unicode normal form C; write it as %q", name, norm.NFC.String(name))
-	}
-	return nil
-}
-
-func invalid(field, format string, args ...any) error {
-	return &selvage.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
-}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"slices"
 
 	"github.com/selvagehq/selvage"
@@ -57,6 +58,19 @@ func (l list[T]) read(tx Tx, limit int) (items []T, last []byte, err error) {
 		l.in = l.in.beyond(last)
 		l.in.Limit = chunkRows
 	}
+}
+
+// page reads a page in a view and seals the cursor to the next one.
+func (l list[T]) page(ctx context.Context, k *Keeper, limit int, shape any) (items []T, next selvage.Cursor, err error) {
+	var last []byte
+	err = k.engine.View(ctx, func(tx Tx) (err error) {
+		items, last, err = l.read(tx, limit)
+		return err
+	})
+	if err == nil {
+		next, err = k.seal(last, shape)
+	}
+	return items, next, err
 }
 
 // beyond is what is left of a range after a key of it.

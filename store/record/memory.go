@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/selvagehq/selvage"
 )
@@ -220,19 +219,6 @@ func checkMemoryDraft(d *selvage.MemoryDraft, pre selvage.Precondition) error {
 		return err
 	}
 	return checkValue("value", d.Value, selvage.MaxMemoryBytes)
-}
-
-// checkValue returns nil if raw is JSON that can be kept.
-func checkValue(field string, raw json.RawMessage, most int) error {
-	switch {
-	case len(raw) > most:
-		return fmt.Errorf("%s has %d bytes, and at most %d are kept: %w", field, len(raw), most, selvage.ErrTooLarge)
-	case !utf8.Valid(raw):
-		return invalid(field, "this JSON is not valid UTF-8")
-	case !json.Valid(raw):
-		return invalid(field, "this is not JSON")
-	}
-	return nil
 }
 
 // mentions reports whether a text is part of the key, or of a string or a

@@ -51,14 +51,7 @@ func (m memory) list(ctx context.Context, q selvage.MemoryQuery) (page selvage.M
 		e = row.entry(selvage.MemoryName{Owner: q.Owner, Namespace: parts[1], Key: parts[2]}, value)
 		return e, shape.Text == "" || mentions(e.Key, e.Value, shape.Text), nil
 	}}
-	var last []byte
-	err = m.k.engine.View(ctx, func(tx Tx) (err error) {
-		page.Items, last, err = l.read(tx, limit)
-		return err
-	})
-	if err == nil {
-		page.Next, err = m.k.seal(last, shape)
-	}
+	page.Items, page.Next, err = l.page(ctx, m.k, limit, shape)
 	return page, err
 }
 
@@ -115,13 +108,6 @@ func (m memory) owners(ctx context.Context, q selvage.MemoryOwnerQuery) (page se
 		}
 		return selvage.MemoryOwner(parts[0]), true, nil
 	}}
-	var last []byte
-	err = m.k.engine.View(ctx, func(tx Tx) (err error) {
-		page.Items, last, err = l.read(tx, limit)
-		return err
-	})
-	if err == nil {
-		page.Next, err = m.k.seal(last, shape)
-	}
+	page.Items, page.Next, err = l.page(ctx, m.k, limit, shape)
 	return page, err
 }

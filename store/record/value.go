@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -12,18 +13,47 @@ import (
 // A value is a head in JSON, its length before it, and a body: the bytes that
 // somebody wants back as they were.
 
-// save writes a row whose value is the body, under a head.
-func save(tx Tx, space string, row Row, head any) error {
-	data, err := json.Marshal(head)
+// pack makes the row whose value is the body that it has now, under a head.
+func pack(row Row, head any) (Row, error) {
+	data, err := encode(head)
 	if err != nil {
-		return invalid(space, "it has no JSON: %v", err)
+		return row, err
 	}
 	value := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen32+len(data)+len(row.Value)), uint64(len(data)))
 	row.Value = append(append(value, data...), row.Value...)
 	if len(row.Value) > MaxValueBytes {
-		return fmt.Errorf("it has %d bytes, and at most %d are kept: %w", len(row.Value), MaxValueBytes, selvage.ErrTooLarge)
+		return row, tooLarge("it", len(row.Value), MaxValueBytes)
 	}
-	return tx.Put(space, row)
+	return row, nil
+}
+
+// encode is JSON as short as it can be.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, invalid("", "it has no JSON: %v", err)
+	}
+	return b.Bytes()[:b.Len()-1], nil
+}
+
+// save writes a row whose value is the body that it has now, under a head.
+func save(tx Tx, space string, row Row, head any) error {
+	packed, err := pack(row, head)
+	if err != nil {
+		return err
+	}
+	return tx.Put(space, packed)
+}
+
+// insert is save, and reports false if there is such a row.
+func insert(tx Tx, space string, row Row, head any) (bool, error) {
+	packed, err := pack(row, head)
+	if err != nil {
+		return false, err
+	}
+	return tx.Insert(space, packed)
 }
 
 // load reads a row's head into head, a pointer, and returns its body. It
@@ -48,4 +78,9 @@ func decode(space string, value []byte, head any) (body []byte, err error) {
 		return nil, fmt.Errorf("a row of %s cannot be read (%v): %w", space, err, selvage.ErrCorrupt)
 	}
 	return slices.Clone(data[n:]), nil
+}
+
+// tooLarge is the error of what has more bytes than are kept.
+func tooLarge(what string, have, most int) error {
+	return fmt.Errorf("%s has %d bytes, and at most %d are kept: %w", what, have, most, selvage.ErrTooLarge)
 }
