@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -259,4 +260,31 @@ func coded(err error) error {
 		return codedError{e}
 	}
 	return err
+}
+
+// survive returns the drive as the next process finds it if the one that
+// worked on it is killed after the first n events, and the machine goes on:
+// every write is there to be read, and what was not forced to the disk still
+// is not.
+func (d *journaled) survive(t testing.TB, n int) *journaled {
+	t.Helper()
+	next := newDrive(t, t.TempDir())
+	if _, err := d.crash(n, kept, nil).write(d.root, next.root, ""); err != nil {
+		t.Fatal(err)
+	}
+	d.journal.mu.Lock()
+	defer d.journal.mu.Unlock()
+	for _, e := range d.events[:n] {
+		if e.name != "" {
+			e.name = next.root + strings.TrimPrefix(e.name, d.root)
+		}
+		switch e.kind {
+		case created:
+			next.nodes[e.name], next.made = e.node, e.node
+		case removed:
+			delete(next.nodes, e.name)
+		}
+		next.events = append(next.events, e)
+	}
+	return next
 }

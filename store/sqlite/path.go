@@ -71,11 +71,19 @@ func create(path string, sync func(dir string) error) error {
 
 // syncDisk forces the entries of a directory, or what a file holds, to the disk.
 func syncDisk(name string) error {
-	if runtime.GOOS == "windows" {
-		return nil // its directories cannot be synced, and need not be
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
 	}
-	d, err := os.Open(name)
-	if errors.Is(err, fs.ErrPermission) {
+	mode := os.O_RDWR // which some systems want of what they are to flush
+	if info.IsDir() {
+		mode = os.O_RDONLY
+		if runtime.GOOS == "windows" {
+			return nil // its directories cannot be synced, and need not be
+		}
+	}
+	d, err := os.OpenFile(name, mode, 0)
+	if info.IsDir() && errors.Is(err, fs.ErrPermission) {
 		return nil // it may be entered, not read
 	}
 	if err != nil {
