@@ -46,7 +46,9 @@ const (
 	created
 	removed
 	dirSynced
+	lost // a sync that failed: what waited is taken for written, and never is
 	noted
+	looked // read; never in a journal
 )
 
 func newJournal(root string) *journal {
@@ -168,6 +170,8 @@ func (d *platter) apply(e event) {
 		d.waiting = append(d.waiting, e)
 	case synced:
 		d.force(func(w event) bool { return w.node == e.node && (w.kind == written || w.kind == truncated) })
+	case lost:
+		d.waiting = slices.DeleteFunc(d.waiting, func(w event) bool { return w.node == e.node && (w.kind == written || w.kind == truncated) })
 	case dirSynced:
 		d.dirs[e.name] = true
 		d.force(func(w event) bool { return (w.kind == created || w.kind == removed) && filepath.Dir(w.name) == e.name })

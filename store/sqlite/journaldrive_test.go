@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,7 +54,23 @@ func newDrive(t testing.TB, root string) *journaled {
 
 // options returns the options of a store on the drive.
 func (d *journaled) options(o sqlite.Options) sqlite.Options {
-	return o.On(d.connect, d.pool, d.syncDir)
+	return o.On(d.connect, d.pool, d.sync)
+}
+
+// sync is what the store has forced to the disk without the engine.
+func (d *journaled) sync(name string) error {
+	if _, err := os.Stat(name); err != nil {
+		return err
+	}
+	d.journal.mu.Lock()
+	node := d.nodes[name]
+	d.journal.mu.Unlock()
+	if err := d.failing(event{kind: synced, node: node, name: name}); errors.Is(err, errPretend) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return d.syncDir(name)
 }
 
 // fail sets what happens instead of some events.
@@ -134,6 +151,13 @@ type journaledFile struct {
 	syncDir bool // with the next sync
 }
 
+func (f *journaledFile) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.d.failing(event{kind: looked, node: f.node, name: f.name, off: off}); err != nil {
+		return 0, err
+	}
+	return f.File.ReadAt(p, off)
+}
+
 func (f *journaledFile) WriteAt(p []byte, off int64) (int, error) {
 	e := event{kind: written, node: f.node, name: f.name, off: off, data: slices.Clone(p)}
 	if err := f.d.failing(e); err != nil {
@@ -176,9 +200,9 @@ func (f *journaledFile) Sync(vfs.SyncFlag) error {
 
 var errPretend = errors.New("done, says the disk")
 
-// pretendSync is the fault of a disk that answers before it has done its work.
+// pretendSync is the fault of a disk that says a log is written before it is.
 func pretendSync(e event) error {
-	if e.kind == synced {
+	if e.kind == synced && strings.HasSuffix(e.name, "-wal") {
 		return errPretend
 	}
 	return nil
@@ -248,16 +272,18 @@ func (r foreignRows) Next(cells []driver.Value) error {
 func (r foreignRows) Close() error { return coded(r.Rows.Close()) }
 
 // codedError tells its code as an error of our driver does.
-type codedError struct{ err *sqlite3.Error }
+type codedError struct {
+	error
+	code sqlite3.ExtendedErrorCode
+}
 
-func (e codedError) Error() string { return e.err.Error() }
-func (e codedError) Code() int     { return int(e.err.ExtendedCode()) }
-func (e codedError) Unwrap() error { return e.err }
+func (e codedError) Code() int     { return int(e.code) }
+func (e codedError) Unwrap() error { return e.error }
 
 func coded(err error) error {
-	var e *sqlite3.Error
-	if errors.As(err, &e) {
-		return codedError{e}
+	var code sqlite3.ExtendedErrorCode
+	if errors.As(err, &code) {
+		return codedError{err, code}
 	}
 	return err
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/selvagehq/selvage"
@@ -105,9 +102,6 @@ func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
 	if mode != "wal" {
 		return nil, fmt.Errorf("database %s: its file system cannot keep a write-ahead log: %w", s.path, selvage.ErrUnsupported)
 	}
-	if err := s.syncLog(); err != nil {
-		return nil, err
-	}
 	for _, pragma := range []string{
 		"PRAGMA synchronous = " + s.opts.Durability.synchronous(),
 		// The writer checkpoints when it chooses to, and a log that grew too
@@ -127,29 +121,10 @@ func (s *Store) openWriting(ctx context.Context) (c *conn, err error) {
 			return nil, err
 		}
 	}
+	if err := s.secureLog(c); err != nil {
+		return nil, err
+	}
 	return c, nil
-}
-
-// syncLog forces the log that was found to the disk. Its last changes may be
-// those of a process that died before it had done so itself. They are in the
-// log, so who sends them again is told that they are there: that has to be as
-// true after a loss of power as of any append.
-func (s *Store) syncLog() error {
-	if s.opts.Durability != Durable {
-		return nil
-	}
-	log := s.path + "-wal"
-	info, err := os.Stat(log)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return nil
-	}
-	if err == nil {
-		err = errors.Join(s.opts.drive.sync(log), s.opts.drive.sync(filepath.Dir(log)))
-	}
-	if err != nil {
-		return fmt.Errorf("database %s: its log cannot be forced to the disk: %w: %w", s.path, selvage.ErrUnavailable, err)
-	}
-	return nil
 }
 
 // readCursorKey reads what seals the cursors of this database.
