@@ -29,6 +29,7 @@ const (
 	tagMessageID
 	tagState
 	tagRest
+	tagOutboxKey
 )
 
 // Body is the encoded content of a change set: one JSON object a message, as

@@ -95,14 +95,18 @@ type Fence struct {
 }
 
 // OutboxEntry asks for a delivery outside the store, made durable with the
-// change that caused it.
+// change that caused it. See [Outbox] for what becomes of it.
 type OutboxEntry struct {
-	Lane        string          `json:"lane"`
-	Target      string          `json:"target"`
-	Payload     json.RawMessage `json:"payload"`
-	DedupeKey   string          `json:"dedupe_key,omitempty"`
-	AvailableAt time.Time       `json:"available_at,omitzero"`
-	MaxAttempts int             `json:"max_attempts,omitempty"`
+	Lane    string          `json:"lane"`    // whose work it is: what a worker claims from
+	Target  string          `json:"target"`  // where it goes, within the lane
+	Payload json.RawMessage `json:"payload"` // any JSON, [MaxOutboxPayload] bytes at most
+	// DedupeKey names the delivery within its lane and target, for the whole
+	// tenant: while it is known, another entry of the same key and payload asks
+	// for nothing new and gets the first one's id. With another payload the set
+	// matches [ErrAlreadyExists].
+	DedupeKey   string    `json:"dedupe_key,omitempty"`
+	AvailableAt time.Time `json:"available_at,omitzero"`  // not before; zero is at once
+	MaxAttempts int       `json:"max_attempts,omitempty"` // 0 is [DefaultOutboxAttempts]
 }
 
 // DispatchDraft asks for the thread to be run, made durable with the change

@@ -146,6 +146,9 @@ func (f *fold) KnownMessages(ids []string) ([]bool, error) {
 	return known, nil
 }
 
+// Delivery is not asked for what the log says.
+func (f *fold) Delivery([]byte) ([]byte, error) { return nil, nil }
+
 // Run answers from the changes so far.
 func (f *fold) Run(id selvage.RunID) (*selvage.Run, error) {
 	if r, ok := f.runs[id]; ok {

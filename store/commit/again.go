@@ -14,7 +14,8 @@ import (
 // the fence and the precondition then, so neither is asked again. Of a change
 // whose patches or snapshot were compacted the plan has no state, unless the
 // document after it was kept. The error matches [selvage.ErrCorrupt] if the change could not have been appended
-// there, or says something else than it must: the log was tampered with.
+// there, or says something else than it must: the log was tampered with. The
+// plan makes no deliveries due: they are looked after where they were asked for.
 func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
 	if err := c.VerifyContent(); err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
 	corrupt := func(format string, args ...any) (*Plan, error) {
 		return nil, &selvage.CorruptError{Thread: c.ThreadID, Version: c.Version, Reason: fmt.Sprintf(format, args...)}
 	}
-	r := &Request{ThreadID: c.ThreadID, Set: set, Pre: selvage.Any(), Content: c.Content,
+	r := &Request{ThreadID: c.ThreadID, Set: set, Pre: selvage.Any(), Content: c.Content, again: true,
 		Body: &selvage.Body{Messages: c.Messages, Rest: c.Rest}}
 	switch {
 	case h.Deleted:

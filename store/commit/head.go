@@ -58,6 +58,9 @@ type Reader interface {
 	Run(id selvage.RunID) (*selvage.Run, error)
 	// Call returns a journalled call of the thread, or nil.
 	Call(id string) (*selvage.Call, error)
+	// Delivery returns the digest of the tenant's delivery that is known by a
+	// dedupe key, or nil.
+	Delivery(key []byte) (digest []byte, err error)
 	// Parent returns the parent of another thread of the tenant, and whether
 	// that thread exists.
 	Parent(id selvage.ThreadID) (parent selvage.ThreadID, exists bool, err error)
@@ -81,6 +84,8 @@ type Plan struct {
 	Runs []selvage.Run
 	// Calls are the rows of the calls the set journalled.
 	Calls []selvage.Call
+	// Outbox are the deliveries the set makes due.
+	Outbox []Delivery
 	// State is the document after the change; nil if the set leaves it alone.
 	State *state.Document
 	// Rewind is the version the thread goes back to; 0 if it goes on. State is

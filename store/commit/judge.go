@@ -39,6 +39,11 @@ func (r *Request) Judge(h *Head, rd Reader, now time.Time) (*Plan, error) {
 	if err := p.judgeMessages(r, h, rd); err != nil {
 		return nil, err
 	}
+	if !r.again { // what the log asked for was delivered, or is looked after where it was appended
+		if err := p.judgeOutbox(&r.Set, rd); err != nil {
+			return nil, err
+		}
+	}
 	p.seal(r, h)
 	return p, nil
 }

@@ -24,8 +24,9 @@ type log struct {
 	calls    map[string]selvage.Call
 	parents  map[selvage.ThreadID]selvage.ThreadID
 	changes  []selvage.Change
-	docs     []state.Document // after each change
-	reads    []string         // which lookups the last judgement made
+	docs     []state.Document  // after each change
+	keys     map[string][]byte // dedupe key: digest
+	reads    []string          // which lookups the last judgement made
 }
 
 func newLog() *log {
@@ -48,6 +49,11 @@ func (l *log) KnownMessages(ids []string) ([]bool, error) {
 		known[i] = slices.Contains(l.messages, id)
 	}
 	return known, nil
+}
+
+func (l *log) Delivery(key []byte) ([]byte, error) {
+	l.reads = append(l.reads, "delivery")
+	return l.keys[string(key)], nil
 }
 
 func (l *log) Run(id selvage.RunID) (*selvage.Run, error) {

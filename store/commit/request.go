@@ -18,6 +18,7 @@ type Request struct {
 	Content  selvage.Hash
 
 	shape error // what is wrong with the set itself; told in its turn
+	again bool  // it is judged from the log
 }
 
 // NewRequest encodes the set. It fails if the thread or change-set id cannot
@@ -78,8 +79,16 @@ func receiptOf(c *selvage.Change, set *selvage.ChangeSet) selvage.Receipt {
 	return selvage.Receipt{
 		ChangeID: c.ID, Version: c.Version, Hash: c.Hash, At: c.At,
 		FirstSeq: c.FirstSeq, Added: c.Added, Dropped: c.Dropped,
-		Events: selvage.EventCount(set, c.Added),
+		Events: selvage.EventCount(set, c.Added), OutboxIDs: outboxIDs(c, set.Outbox),
 	}
+}
+
+func outboxIDs(c *selvage.Change, entries []selvage.OutboxEntry) []string {
+	var ids []string
+	for i := range entries {
+		ids = append(ids, selvage.OutboxID(c.ThreadID, c.Version, i, &entries[i]))
+	}
+	return ids
 }
 
 // stamp is now as it is stored.

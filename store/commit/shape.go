@@ -44,8 +44,11 @@ func checkShape(set *selvage.ChangeSet) error {
 	if set.Snapshot != nil && len(set.Patches) > 0 {
 		return invalid("snapshot", "a change set carries a snapshot or patches, not both: the snapshot would already hold them")
 	}
-	if len(set.Outbox) > 0 || len(set.Dispatches) > 0 {
-		return fmt.Errorf("outbox and dispatches are not offered by this store yet: %w", selvage.ErrUnsupported)
+	if len(set.Dispatches) > 0 {
+		return fmt.Errorf("dispatches are not offered by this store yet: %w", selvage.ErrUnsupported)
+	}
+	if err := checkOutbox(set.Outbox); err != nil {
+		return err
 	}
 	if err := checkRewind(set); err != nil {
 		return err

@@ -132,6 +132,7 @@ func (s *Store) write(w *write) {
 		}
 		row.run = r
 	}
+	s.enqueue(plan, t)
 }
 
 // keep adds a change to the log.
@@ -192,6 +193,13 @@ func (r reader) Call(id string) (*selvage.Call, error) {
 		return nil, nil
 	}
 	return &c, nil
+}
+
+func (r reader) Delivery(key []byte) ([]byte, error) {
+	if d := r.store.outbox[selvage.OutboxKeyID(key)]; d != nil {
+		return d.Digest, nil
+	}
+	return nil, nil
 }
 
 func (r reader) Parent(id selvage.ThreadID) (selvage.ThreadID, bool, error) {

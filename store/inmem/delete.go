@@ -107,6 +107,7 @@ func (s *Store) bury(w *write) {
 	}
 	s.threads[id] = t
 	s.announce(&w.plan.Change, t.updated)
+	maps.DeleteFunc(s.outbox, func(_ string, d *delivery) bool { return d.thread == id })
 	maps.DeleteFunc(s.runs, func(_ selvage.RunID, row *runRow) bool { return row.run.ThreadID == id })
 	s.records.forget(id)
 }

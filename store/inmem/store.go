@@ -63,10 +63,13 @@ type space struct {
 	threads map[selvage.ThreadID]*thread
 	runs    map[selvage.RunID]*runRow
 	records records
+	// outbox holds the deliveries by their ids.
+	outbox map[string]*delivery
 }
 
 func newSpace() *space {
-	return &space{threads: make(map[selvage.ThreadID]*thread), runs: make(map[selvage.RunID]*runRow)}
+	return &space{threads: make(map[selvage.ThreadID]*thread), runs: make(map[selvage.RunID]*runRow),
+		outbox: make(map[string]*delivery)}
 }
 
 // New returns an empty store.

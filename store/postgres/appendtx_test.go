@@ -99,12 +99,17 @@ func TestAppendTxRolledBack(t *testing.T) {
 		set := said("set-2", fmt.Sprint("lost ", n))
 		set.Patches = []selvage.StatePatch{{Ops: state.Patch{state.Set("/lost", state.Bool(true))}}}
 		set.Runs = []selvage.RunUpdate{{ID: "run", Status: selvage.RunRunning}}
+		set.Outbox = []selvage.OutboxEntry{{Lane: "mail", Target: "a", DedupeKey: "mail-1", Payload: []byte(fmt.Sprint(n))}}
 		if r, err := s.AppendTx(t.Context(), tx, "t", set, selvage.Any()); err != nil || r.Version != 2 || r.Replayed {
 			t.Fatalf("append: %+v, %v", r, err)
 		}
 		if err := tx.Rollback(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	box, _ := selvage.As[selvage.Outbox](s)
+	if page, err := box.Deliveries(t.Context(), selvage.DeliveryQuery{}); err != nil || len(page.Items) != 0 {
+		t.Errorf("%d deliveries were left behind (%v); want none", len(page.Items), err)
 	}
 	h, err := s.Load(t.Context(), "t", selvage.LoadOptions{})
 	if err != nil || h.Thread.Version != 1 || h.OpenRun != nil || h.State.String() != "{}" || ordered(t, url) != 0 {

@@ -33,6 +33,7 @@ func (r hopeful) At(selvage.Version) (commit.Past, error) { return commit.Past{}
 func (r hopeful) KnownMessages(ids []string) ([]bool, error) { return make([]bool, len(ids)), nil }
 func (r hopeful) Run(selvage.RunID) (*selvage.Run, error)    { return nil, nil }
 func (r hopeful) Call(string) (*selvage.Call, error)         { return nil, nil }
+func (r hopeful) Delivery([]byte) ([]byte, error)            { return nil, nil }
 func (r hopeful) Parent(selvage.ThreadID) (selvage.ThreadID, bool, error) {
 	return "", false, errCold
 }
@@ -139,6 +140,16 @@ func decodeRun(data, spec []byte) (*selvage.Run, error) {
 	}
 	run.Spec = &selvage.RunSpec{}
 	return run, decodeJSON(fmt.Sprintf("the spec of run %q", run.ID), spec, run.Spec)
+}
+
+func (r *lookup) Delivery(key []byte) ([]byte, error) {
+	var digest []byte
+	err := r.from.QueryRow(r.ctx, `SELECT digest FROM selvage.outbox WHERE tenant = $1::text AND dedupe = $2::bytea`,
+		r.store.tenant, key).Scan(&digest)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return digest, err
 }
 
 // readHead reads the head of a thread, which need not exist, and the version

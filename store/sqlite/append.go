@@ -186,6 +186,11 @@ func (t *txn) writeRows(next *entry, ch *change, p *commit.Plan) error {
 			return err
 		}
 	}
+	for i := range p.Outbox {
+		if err := t.enqueue(next, ch.pos, &p.Outbox[i]); err != nil {
+			return err
+		}
+	}
 	t.changed[next.name()] = next
 	if next.tail.long() {
 		t.w.chores.keepDoc(next.name())

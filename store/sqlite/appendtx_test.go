@@ -104,6 +104,16 @@ func TestAppendTxUndoesBoth(t *testing.T) {
 	if n := ordered(t, s); n != 0 {
 		t.Errorf("%d orders were left behind; want none", n)
 	}
+	// What was to be delivered is taken back, too.
+	mail := say("mail")
+	mail.Outbox = []selvage.OutboxEntry{{Lane: "mail", Target: "a"}}
+	if _, err := s.AppendTx(t.Context(), "t", mail, selvage.Any(), undone["an error"]); !errors.Is(err, sold) {
+		t.Errorf("append: %v", err)
+	}
+	box, _ := selvage.As[selvage.Outbox](s)
+	if page, err := box.Deliveries(t.Context(), selvage.DeliveryQuery{}); err != nil || len(page.Items) != 0 {
+		t.Errorf("%d deliveries were left behind (%v); want none", len(page.Items), err)
+	}
 	// Nothing that was undone is remembered.
 	r, err := s.Append(t.Context(), "t", counted("1"), selvage.Exact(1))
 	if err != nil || r.Version != 2 || r.FirstSeq != 2 {

@@ -72,6 +72,11 @@ func (l *lookup) Run(id selvage.RunID) (*selvage.Run, error) { return readRun(l.
 
 func (l *lookup) Call(id string) (*selvage.Call, error) { return readCall(l.t.c, l.e.key, id) }
 
+func (l *lookup) Delivery(key []byte) (digest []byte, err error) {
+	_, err = l.t.c.one(func(r *rows) { digest = r.blob(0) }, selectKey, l.t.tenant, key)
+	return digest, err
+}
+
 func (l *lookup) Parent(id selvage.ThreadID) (selvage.ThreadID, bool, error) {
 	e, err := l.t.head(id)
 	if err != nil {

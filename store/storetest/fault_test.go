@@ -19,7 +19,7 @@ type fault struct {
 
 // faults are all the planted mistakes.
 func faults() []fault {
-	return slices.Concat(appendFaults(), ruleFaults(), readFaults(), pageFaults(), deleteFaults(), leaseFaults(), lifeFaults(), rewindFaults(), tenancyFaults())
+	return slices.Concat(appendFaults(), ruleFaults(), readFaults(), pageFaults(), deleteFaults(), leaseFaults(), lifeFaults(), rewindFaults(), tenancyFaults(), outboxFaults())
 }
 
 // named are all promises by "Group/Promise", those about a disk included.

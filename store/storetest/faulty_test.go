@@ -32,11 +32,13 @@ type faulty struct {
 	renew    func(ctx context.Context, l selvage.Lease, ttl time.Duration) (selvage.Lease, error)
 	release  func(ctx context.Context, l selvage.Lease) error
 	tenant   func(name string) (selvage.Store, error)
+	box      selvage.Outbox
 }
 
 // flawless is a faulty store without a fault yet.
 func flawless(s sound) *faulty {
-	return &faulty{sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
+	box, _ := selvage.As[selvage.Outbox](s)
+	return &faulty{box: box, sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
 		runs: s.Runs, delete: s.Delete, close: s.Close, acquire: s.Acquire, renew: s.Renew, release: s.Release, tenant: s.Tenant}
 }
 

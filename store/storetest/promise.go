@@ -82,6 +82,7 @@ func groups(cfg Config) []group {
 		{name: "Inspect", promises: inspectPromises(), offered: needs[selvage.Inspector]},
 		{name: "Tenancy", promises: tenancyPromises(), offered: needs[selvage.Tenancy]},
 		{name: "Watcher", promises: watcherPromises(), offered: needs[selvage.Watcher]},
+		{name: "Outbox", promises: outboxPromises(), offered: needs[selvage.Outbox]},
 	}
 	if cfg.Reopen != nil {
 		all = append(all, group{name: "Reopen", promises: reopenPromises()},

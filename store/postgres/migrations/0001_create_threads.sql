@@ -162,26 +162,34 @@ CREATE TABLE selvage.state_cache (
     PRIMARY KEY (tenant, thread, version)
 );
 
--- The state of deliveries. Their payload stands in the change.
+-- How deliveries stand. What they say stands in the change. Of one that is
+-- claimed available_at is when its lease runs out.
 CREATE TABLE selvage.outbox (
-    version      bigint   NOT NULL,           -- the change
+    version      bigint   NOT NULL,           -- of the change
+    ord          bigint   NOT NULL,           -- order of the change
     available_at timestamptz NOT NULL,
-    claim_until  timestamptz,
+    done_at      timestamptz,                 -- when it was delivered
     item         integer  NOT NULL,           -- the entry's index in it
     attempts     integer  NOT NULL DEFAULT 0,
-    max_attempts integer  NOT NULL DEFAULT 0,
+    max_attempts integer  NOT NULL,
     status       smallint NOT NULL DEFAULT 0, -- 0 due, 1 delivered, 2 dead
     tenant       text     COLLATE "C" NOT NULL DEFAULT '',
     thread       bytea    NOT NULL,
-    lane         bytea    NOT NULL,
-    dedupe_key   bytea,
-    claim_owner  bytea,
+    lane         text     COLLATE "C" NOT NULL,
+    target       text     COLLATE "C" NOT NULL,
+    dedupe       bytea,                       -- what its dedupe key is known by
+    digest       bytea,                       -- of the payload, if there is a dedupe key
+    claim_owner  text,
     claim_token  text,
-    last_error   bytea,
+    last_error   text,
     PRIMARY KEY (tenant, thread, version, item)
 ) WITH (fillfactor = 80);
 
-CREATE INDEX outbox_due ON selvage.outbox (lane, available_at) WHERE status = 0;
+-- A worker for all tenants claims by the first, one of a tenant by the second.
+CREATE INDEX outbox_due           ON selvage.outbox (lane, available_at) WHERE status = 0;
+CREATE INDEX outbox_due_of_tenant ON selvage.outbox (tenant, lane, available_at) WHERE status = 0;
+CREATE INDEX outbox_done          ON selvage.outbox (tenant, done_at) WHERE status = 1;
+CREATE UNIQUE INDEX outbox_by_key ON selvage.outbox (tenant, dedupe) WHERE dedupe IS NOT NULL;
 
 -- What is kept besides threads: memory, configuration, audit, stream
 -- checkpoints, replay. Which of them is the space; what keys and values mean is

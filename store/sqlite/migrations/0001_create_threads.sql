@@ -160,26 +160,34 @@ CREATE TABLE state_cache (
     UNIQUE (thread, version)
 ) STRICT;
 
--- The state of deliveries. Their payload stands in the change.
+-- How deliveries stand. What they say stands in the change. Of one that is
+-- claimed available_at is when its lease runs out.
 CREATE TABLE outbox (
     key          INTEGER PRIMARY KEY,
     tenant       TEXT    NOT NULL DEFAULT '',
-    pos          INTEGER NOT NULL, -- the change
+    thread       INTEGER NOT NULL,
+    version      INTEGER NOT NULL, -- of the change
     item         INTEGER NOT NULL, -- the entry's index in it
+    pos          INTEGER NOT NULL, -- of the change
     lane         TEXT    NOT NULL,
-    dedupe_key   TEXT,
+    target       TEXT    NOT NULL,
+    dedupe       BLOB,             -- what its dedupe key is known by
+    digest       BLOB,             -- of the payload, if there is a dedupe key
     status       INTEGER NOT NULL DEFAULT 0, -- 0 due, 1 delivered, 2 dead
     available_at INTEGER NOT NULL,
     attempts     INTEGER NOT NULL DEFAULT 0,
-    max_attempts INTEGER NOT NULL DEFAULT 0,
+    max_attempts INTEGER NOT NULL,
     claim_owner  TEXT,
     claim_token  TEXT,
-    claim_until  INTEGER,
     last_error   TEXT,
-    UNIQUE (pos, item)
+    done_at      INTEGER,          -- when it was delivered
+    UNIQUE (thread, version, item)
 ) STRICT;
 
-CREATE INDEX outbox_due ON outbox (lane, available_at) WHERE status = 0;
+CREATE INDEX outbox_due           ON outbox (lane, available_at, pos, item) WHERE status = 0;
+CREATE INDEX outbox_due_of_tenant ON outbox (tenant, lane, available_at, pos, item) WHERE status = 0;
+CREATE INDEX outbox_done          ON outbox (done_at) WHERE status = 1;
+CREATE UNIQUE INDEX outbox_by_key ON outbox (tenant, dedupe) WHERE dedupe IS NOT NULL;
 
 -- What is kept besides threads: memory, configuration, audit, stream
 -- checkpoints, replay. Which of them is the space; what keys and values mean is
