@@ -73,10 +73,13 @@ type deletion struct {
 	wrote    bool
 }
 
-// forget drops what is remembered of the threads that were written.
+// forget drops what is remembered of the threads that were written, and wakes
+// who waits for news of them.
 func (d *deletion) forget() {
 	for _, id := range d.touched {
-		d.store.heads.drop(threadKey{d.store.tenant, id})
+		key := threadKey{d.store.tenant, id}
+		d.store.heads.drop(key)
+		d.store.watch.committed(key)
 	}
 }
 

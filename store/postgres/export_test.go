@@ -1,6 +1,8 @@
 package postgres
 
 import (
+	"strings"
+
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/commit"
 )
@@ -23,6 +25,15 @@ func HotStatements() map[string]string {
 		"load the messages": loadWindow, "fold the state": tailQuery, "threads by birth": page, "runs of a thread": runs,
 		"a record": selectRecord, "records": scanForward, "records backwards": scanBackward, "write a record": upsertRecord,
 		"delete records": deleteRecords, "sweep records": sweepRecords, "records of a thread": recordsOfThread,
-		"the feed": `SELECT tenant, thread, version FROM selvage.changes WHERE ord > $1::bigint AND ord < $2::bigint ORDER BY ord, tenant, thread, version LIMIT 100`,
+		"the feed": feedQuery, "the end of the feed": endQuery, "events": eventsQuery, "versions": versionsQuery,
+	}
+}
+
+// ForgetHorizon makes the feed show what is written whatever runs besides: a
+// fault that tests have to catch.
+func (s *Store) ForgetHorizon() {
+	s.watch.feedQuery = strings.ReplaceAll(feedQuery, "pg_snapshot_xmin(pg_current_snapshot())::text::bigint", "(1::bigint << 47)")
+	if s.watch.feedQuery == feedQuery {
+		panic("the feed has no horizon of this form")
 	}
 }

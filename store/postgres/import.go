@@ -94,6 +94,9 @@ func (i *intake) takeGroup(ctx context.Context, changes []selvage.Change) error 
 		err = i.store.retry(ctx, "import", func(ctx context.Context) error {
 			return begin(func(tx pgx.Tx) error { return i.takeAll(ctx, tx, changes) })
 		})
+		if err == nil {
+			i.store.watch.committed(i.key)
+		}
 		if !errors.Is(err, errAgain) {
 			return err
 		}

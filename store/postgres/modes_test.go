@@ -34,7 +34,6 @@ func TestStoreBehindPooler(t *testing.T) {
 		return s
 	}
 	storetest.Run(t, storetest.Config{
-		Lacks: []string{"Watcher", "WatcherShare", "WatcherReopen"},
 		New: func(t *testing.T) selvage.Store {
 			url := database(t)
 			return opened(t, with(pgtest.NewPooler(t, url).URL(t, url), "pool_max_conns=4"))

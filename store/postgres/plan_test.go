@@ -57,10 +57,13 @@ func explain(t *testing.T, conn *pgx.Conn, sql string) string {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	nulls := strings.TrimSuffix(strings.Repeat("NULL,", len(prepared.ParamOIDs)), ",")
+	if nulls != "" {
+		nulls = "(" + nulls + ")"
+	}
 	if _, err := conn.Exec(t.Context(), "DEALLOCATE ALL; PREPARE q AS "+sql); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := conn.Query(t.Context(), "EXPLAIN (COSTS OFF) EXECUTE q("+nulls+")", pgx.QueryExecModeSimpleProtocol)
+	rows, err := conn.Query(t.Context(), "EXPLAIN (COSTS OFF) EXECUTE q"+nulls, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
 		t.Fatal(err)
 	}

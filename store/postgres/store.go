@@ -54,6 +54,7 @@ type base struct {
 	heads *headCache
 	gates *gates
 	keep  *keeper
+	watch *watch
 }
 
 // Open opens the store in the database that url names and brings its schema up
@@ -96,7 +97,7 @@ func open(ctx context.Context, url string, opts Options) (*Store, error) {
 		s.pool.Close()
 		return nil, err
 	}
-	s.keep = startKeeper(s)
+	s.keep, s.watch = startKeeper(s), newWatch(s)
 	return s, nil
 }
 
@@ -134,10 +135,14 @@ func (s *Store) Close() error {
 	if was {
 		return errClosed
 	}
-	s.calls.Wait()
 	if s != s.root {
+		s.watch.bells.RingAll() // who waits on this store finds it closed
+		s.calls.Wait()
 		return nil
 	}
+	s.watch.silence()
+	s.calls.Wait()
+	s.watch.close()
 	s.keep.stop()
 	s.pool.Close()
 	return nil

@@ -148,8 +148,7 @@ func config(option string) storetest.Config {
 		return urls[s]
 	}
 	return storetest.Config{
-		Lacks: []string{"Watcher", "WatcherShare", "WatcherReopen"},
-		New:   func(t *testing.T) selvage.Store { return opened(t, with(database(t), option)) },
+		New: func(t *testing.T) selvage.Store { return opened(t, with(database(t), option)) },
 		Reopen: func(t *testing.T, old selvage.Store) selvage.Store {
 			if err := old.Close(); err != nil {
 				t.Fatal(err)

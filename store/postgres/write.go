@@ -286,10 +286,11 @@ func (w *write) exec(ctx context.Context, q querier) (bool, error) {
 	return err == nil, err
 }
 
-// remember keeps the head that a write made at hand, and has the state
-// document kept when the tail outweighs it.
+// remember keeps the head that a committed write made at hand, has the state
+// document kept when the tail outweighs it, and wakes who waits for the change.
 func (s *Store) remember(k threadKey, w *write) {
 	s.heads.put(k, s.keep.consider(k, w.next))
+	s.watch.committed(k)
 }
 
 func optional(s string) *string {

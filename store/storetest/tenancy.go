@@ -24,6 +24,7 @@ func tenancyPromises() []promise {
 		{"DeletesDoNotCross", rule + "; what goes or is detached with a thread is its own.", deletesDoNotCross},
 		{"CursorsDoNotCross", rule + "; a cursor of one tenant is refused by another.", cursorsDoNotCross},
 		{"StatesDoNotCross", rule + "; what is kept at hand of a thread is not taken for its namesake's.", statesDoNotCross},
+		{"FeedsDoNotCross", rule + "; a tenant's feed shows its own changes and tells nothing of the others, that of the store all.", feedsDoNotCross},
 		{"TenantsTakeNoTurns", rule + ": writers of many tenants on one id do not get in each other's way.", tenantsTakeNoTurns},
 		{"TenantsAreListed", "Tenancy.Tenants: it returns the names of the tenants that have a thread, in order and in pages.", tenantsAreListed},
 		{"CloseOneTenant", "Tenancy.Tenant: closing a tenant's store ends its own use alone; closing the store it came from ends both.", closeOneTenant},

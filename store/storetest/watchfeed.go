@@ -257,3 +257,46 @@ func endIsTheEnd(k *kit) {
 		k.equal("versions after the end", versions(changesOf(k.feedUntil(end, id, v))), []int64{int64(v)})
 	}
 }
+
+// feedsDoNotCross is a promise of stores that have tenants and feeds.
+func feedsDoNotCross(k *kit) {
+	if !needs[selvage.Watcher](k.store) {
+		return
+	}
+	k = k.alone()
+	id := newID()
+	sides := []*kit{k, k.tenant("acme"), k.tenant("acme2")}
+	names := []string{"", "acme", "acme2"}
+	ends := make([]selvage.FeedPosition, len(sides))
+	for round := range selvage.Version(4) {
+		for i, side := range sides {
+			side.append(id, says(names[i]), selvage.Exact(round))
+		}
+		for i, side := range sides[1:] {
+			end, err := side.watcher().End(k.Context())
+			if err != nil {
+				k.Fatalf("end of a tenant's feed: %v", err)
+			}
+			if end.Tenant != "" && end.Tenant != names[1+i] || end.Tenant == "" && end.Thread != "" {
+				k.Errorf("the end of the feed of %q is told as %+v; want nothing of another tenant in it", names[1+i], end)
+			}
+			items := side.feedUntil(ends[1+i], id, round+1)
+			for _, item := range items {
+				if item.Tenant != names[1+i] {
+					k.Errorf("the feed of %q shows a change of %q", names[1+i], item.Tenant)
+				}
+			}
+			k.equal("versions in the feed of "+names[1+i], versions(changesOf(items)), []int64{int64(round) + 1})
+			page := side.feed(selvage.FeedQuery{After: items[len(items)-1].Position})
+			if p := page.Next; p.Tenant != "" && p.Tenant != names[1+i] {
+				k.Errorf("the feed of %q goes on at %+v; want nothing of another tenant in it", names[1+i], p)
+			}
+			ends[1+i] = page.Next
+		}
+	}
+	got := make(map[string]int)
+	for _, item := range k.mark(selvage.FeedPosition{}) {
+		got[item.Tenant]++
+	}
+	k.equal("changes of each tenant in the feed of the store", got, map[string]int{"": 4, "acme": 4, "acme2": 4})
+}
