@@ -230,8 +230,12 @@ func TestPoolIsBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := query[int](t, base, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`); n > 3 {
+	const connections = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name `
+	if n := query[int](t, base, connections+`<> 'selvage hints'`); n > 3 {
 		t.Errorf("%d connections are open; want at most 3", n)
+	}
+	if n := query[int](t, base, connections+`= 'selvage hints'`); n > 1 {
+		t.Errorf("%d connections are open for hints; want one, because nobody waits", n)
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	channel = "selvage_changes"
 	// tellEvery is how far apart hints are at least.
 	tellEvery = 20 * time.Millisecond
+	// hintName is what the server knows connections for hints by.
+	hintName = "selvage hints"
 	// hintRetry is how long a connection for hints is left alone after it
 	// broke. Without one the looks go on as they are.
 	hintRetry   = 5 * time.Second
@@ -129,6 +131,7 @@ func (e *ear) close() {
 func (s *Store) connectHint(ctx context.Context) (*pgx.Conn, error) {
 	config := s.pool.Config().ConnConfig
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // prepares nothing
+	config.RuntimeParams["application_name"] = hintName
 	return pgx.ConnectConfig(ctx, config)
 }
 

@@ -16,6 +16,8 @@ type Options struct {
 	// MaxConns bounds the connections of the store; calls beyond them wait for
 	// their turn. Zero means what the URL says in pool_max_conns, else four
 	// for each processor and at most 16. At least 2 are used.
+	// Two more may be open for hints: one once something was appended, one while
+	// somebody waits for changes.
 	MaxConns int
 
 	// ConnectTimeout bounds how long a connection may take to be made. Zero
