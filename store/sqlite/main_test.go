@@ -76,6 +76,8 @@ func child(role, path string, args []string) (err error) {
 		return raceForVersions(ctx, s, args[0])
 	case "lease":
 		return leaseAndWait(ctx, s)
+	case "limited":
+		return fillUp(ctx, s)
 	default:
 		return fmt.Errorf("%q is not a role", role)
 	}
