@@ -38,7 +38,7 @@ peers: ## the same conversation on Selvage and on LangGraph.js (needs node 20; i
 	$(GO) run ./bench/peers
 
 soak: cc ## the crash and concurrency tests at twenty times their size
-	SELVAGE_SOAK=20 $(GO) test -race -timeout 3h -v -run 'Kill|Processes|Differential|TestStore' ./...
+	SELVAGE_SOAK=20 $(GO) test -race -timeout 3h -v -run 'Kill|Processes|Differential|Linear|TestStore' ./...
 
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@set -e; for file in $$(git ls-files '*_test.go' | xargs grep -l '^func Fuzz'); do \

@@ -3,6 +3,7 @@ module github.com/selvagehq/selvage
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.1.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/google/go-cmp v0.7.0
@@ -32,7 +33,6 @@ require (
 )
 
 require (
-	github.com/anishathalye/porcupine v1.1.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/coder/websocket v1.8.15 // indirect

@@ -55,6 +55,7 @@ type attempt struct {
 	distrust bool           // what is remembered has been proven wrong
 	unknown  error          // of a write that was sent and not answered
 	sent     []selvage.Hash // what such writes would have made
+	life     int64          // in which they were sent, see head.life
 }
 
 // errCold says that the answer is not in memory.
@@ -114,8 +115,19 @@ func (a *attempt) fault(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil {
 		return cause
 	}
+	return a.unanswered(describe(err))
+}
+
+// unanswered is the error of an append of which nobody can tell what became.
+func (a *attempt) unanswered(why string) error {
 	return fmt.Errorf("change set %q was sent and not answered; append it again to learn what became of it (%s): %w",
-		a.request.Set.ID, describe(err), selvage.ErrUnknownOutcome)
+		a.request.Set.ID, why, selvage.ErrUnknownOutcome)
+}
+
+// lose notes that a write was sent and not answered.
+func (a *attempt) lose(err error, w *write) {
+	a.unknown = err
+	a.sent, a.life = append(a.sent, w.plan.Change.Hash), w.next.life()
 }
 
 // try judges the request once and writes what comes of it.
@@ -179,6 +191,10 @@ func (a *attempt) judge(ctx context.Context, tx pgx.Tx) (*head, *commit.Plan, *s
 		receipt, err := a.replay(ctx, tx, first)
 		return nil, nil, receipt, err
 	}
+	if a.unknown != nil && h.life() != a.life {
+		// What was sent may have been written, and gone with the thread since.
+		return nil, nil, nil, a.unanswered("the thread was deleted meanwhile")
+	}
 	l := &lookup{ctx: ctx, store: a.store, from: tx, thread: a.thread, head: h}
 	plan, err := a.request.Judge(&h.Head, l, a.store.now())
 	return h, plan, nil, err
@@ -223,8 +239,7 @@ func (a *attempt) commit(ctx context.Context, q querier, h *head, plan *commit.P
 	case duplicate:
 		return selvage.Receipt{}, errAgain
 	case lost:
-		a.unknown = err
-		a.sent = append(a.sent, plan.Change.Hash)
+		a.lose(err, w)
 	}
 	return selvage.Receipt{}, err
 }
@@ -234,8 +249,8 @@ func (a *attempt) commit(ctx context.Context, q querier, h *head, plan *commit.P
 // two of them cannot close a circle, and one that rewinds.
 func (a *attempt) tryWithin(ctx context.Context, within func(context.Context, func(pgx.Tx) error) error) (receipt selvage.Receipt, err error) {
 	a.store.heads.drop(a.key)
-	var hash *selvage.Hash // of what the transaction wrote
 	var w *write
+	wrote := false
 	err = within(ctx, func(tx pgx.Tx) error {
 		h, plan, first, err := a.judge(ctx, tx)
 		if err != nil || first != nil {
@@ -252,15 +267,14 @@ func (a *attempt) tryWithin(ctx context.Context, within func(context.Context, fu
 		case err != nil:
 			return err
 		}
-		hash, receipt = &plan.Change.Hash, plan.Receipt
+		wrote, receipt = true, plan.Receipt
 		return nil
 	})
 	switch {
-	case err == nil && hash != nil:
+	case err == nil && wrote:
 		a.store.remember(a.key, w)
-	case err != nil && hash != nil && ours(err) == nil && judge(err) == lost:
-		a.unknown = err
-		a.sent = append(a.sent, *hash)
+	case err != nil && wrote && ours(err) == nil && judge(err) == lost:
+		a.lose(err, w)
 	}
 	return receipt, err
 }

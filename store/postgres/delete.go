@@ -29,35 +29,32 @@ func (s *Store) delete(ctx context.Context, id selvage.ThreadID, strategy selvag
 	if err := commit.CheckStrategy(strategy); err != nil {
 		return err
 	}
-	failures, unknown := 0, error(nil)
+	failures, d := 0, &deletion{store: s, strategy: strategy}
 	for n := range attempts {
 		if n > retries {
 			if err := pause(ctx, n); err != nil {
 				return err
 			}
 		}
-		d := &deletion{store: s, strategy: strategy}
+		d.tombstone = selvage.Change{}
 		err := s.serialised(ctx, func(tx pgx.Tx) error { return d.run(ctx, tx, id) })
+		d.forget()
 		switch {
 		case err == nil:
-			d.forget()
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case ours(err) != nil && unknown != nil && errors.Is(err, selvage.ErrNotFound):
-			d.forget()
-			return nil // it is gone: what was sent and not answered has happened
-		case ours(err) != nil:
-			return err
 		case errors.Is(err, errAgain):
 			continue
+		case ours(err) != nil:
+			return err
 		}
-		if judge(err) == lost && d.wrote {
-			unknown = err
+		if judge(err) == lost && d.tombstone.Version > 0 {
+			d.sent = append(d.sent, d.tombstone)
 		}
 		if failures++; failures > retries || !s.heal(err) {
-			if unknown != nil {
-				return fmt.Errorf("it was sent and not answered; load the thread to learn what became of it (%s): %w", describe(err), selvage.ErrUnknownOutcome)
+			if len(d.sent) > 0 {
+				return d.unanswered(describe(err))
 			}
 			return fault(ctx, "delete", err)
 		}
@@ -65,12 +62,39 @@ func (s *Store) delete(ctx context.Context, id selvage.ThreadID, strategy selvag
 	return fmt.Errorf("other writers were faster %d times: %w", attempts, selvage.ErrUnavailable)
 }
 
-// deletion is one attempt to delete a thread and what goes with it.
+// deletion is the deletion of a thread and what goes with it, until it is
+// answered.
 type deletion struct {
-	store    *Store
-	strategy selvage.DeleteStrategy
-	touched  []selvage.ThreadID
-	wrote    bool
+	store     *Store
+	strategy  selvage.DeleteStrategy
+	touched   []selvage.ThreadID
+	tombstone selvage.Change   // that this attempt wrote for the thread itself
+	sent      []selvage.Change // those of attempts that were not answered
+}
+
+// unanswered is the error of a deletion of which nobody can tell what became.
+func (d *deletion) unanswered(why string) error {
+	return fmt.Errorf("it was sent and not answered; load the thread to learn what became of it (%s): %w", why, selvage.ErrUnknownOutcome)
+}
+
+// happened reports whether an attempt that was not answered has deleted the
+// thread after all. Nobody else's deletion will do: the thread may have come
+// back since, and is then to stay. An attempt is over by now, because it held
+// the lock that this one waited for.
+func (d *deletion) happened(ctx context.Context, tx pgx.Tx, id selvage.ThreadID, h *head) (bool, error) {
+	for i := range d.sent {
+		var there bool
+		c := &d.sent[i]
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM selvage.changes WHERE tenant = $1::text AND thread = $2::bytea AND version = $3::bigint AND hash = $4::bytea)`,
+			d.store.tenant, packID(string(id)), int64(c.Version), c.Hash[:]).Scan(&there)
+		if err != nil || there {
+			return there, err
+		}
+		if h.tombstone > int64(c.Version) || h.Deleted && h.Thread.Version > c.Version {
+			return false, d.unanswered("it was deleted again since")
+		}
+	}
+	return false, nil
 }
 
 // forget drops what is remembered of the threads that were written, and wakes
@@ -86,6 +110,9 @@ func (d *deletion) forget() {
 func (d *deletion) run(ctx context.Context, tx pgx.Tx, id selvage.ThreadID) error {
 	h, _, err := d.store.readHead(ctx, tx, id, "")
 	if err != nil {
+		return err
+	}
+	if done, err := d.happened(ctx, tx, id, h); err != nil || done {
 		return err
 	}
 	if err := h.missing(id); err != nil {
@@ -164,7 +191,7 @@ func (d *deletion) detach(ctx context.Context, tx pgx.Tx, child selvage.ThreadID
 
 // exec writes one change.
 func (d *deletion) exec(ctx context.Context, tx pgx.Tx, w *write) error {
-	d.touched, d.wrote = append(d.touched, w.plan.Change.ThreadID), true
+	d.touched = append(d.touched, w.plan.Change.ThreadID)
 	written, err := w.exec(ctx, tx)
 	if err == nil && !written {
 		return errAgain
@@ -183,6 +210,7 @@ func (d *deletion) bury(ctx context.Context, tx pgx.Tx, id selvage.ThreadID) err
 	if err != nil {
 		return err
 	}
+	d.tombstone = plan.Change // the thread itself is buried last
 	// The head first: its row is what writers wait for.
 	if err := d.exec(ctx, tx, s.newTombstone(h, plan)); err != nil {
 		return err

@@ -98,6 +98,15 @@ func (r *headRow) head(tenant string, id selvage.ThreadID) (*head, error) {
 	return h, nil
 }
 
+// life tells the lives of a thread apart, by the version of the tombstone that
+// came before. A tombstone begins the next one, of which there is nothing yet.
+func (h *head) life() int64 {
+	if h.Deleted {
+		return int64(h.Thread.Version)
+	}
+	return h.tombstone
+}
+
 // newHead is the head of a thread that never was.
 func newHead(tenant string) *head {
 	h := &head{firstSeq: 1, doc: &state.Document{}}

@@ -78,6 +78,8 @@ func child(role, path string, args []string) (err error) {
 		return leaseAndWait(ctx, s)
 	case "limited":
 		return fillUp(ctx, s)
+	case "linear":
+		return recordPart(ctx, s, args[0])
 	default:
 		return fmt.Errorf("%q is not a role", role)
 	}
