@@ -48,6 +48,7 @@ type rest struct {
 	Runs       []RunUpdate     `json:"runs,omitempty"`
 	Calls      []CallUpdate    `json:"calls,omitempty"`
 	Rewind     *Version        `json:"rewind,omitempty"`
+	Fork       *ForkDraft      `json:"fork,omitempty"`
 	Events     []EventDraft    `json:"events,omitempty"`
 	Outbox     []OutboxEntry   `json:"outbox,omitempty"`
 	Dispatches []DispatchDraft `json:"dispatches,omitempty"`
@@ -63,14 +64,17 @@ func EncodeBody(set *ChangeSet) (*Body, error) {
 	body := &Body{Messages: make([]json.RawMessage, len(set.Messages))}
 	_, _ = rand.Read(body.Salt[:]) // never fails
 	for i, m := range set.Messages {
-		m.Seq, m.CreatedAt = 0, time.Time{}
+		m.Seq = 0
+		if set.Reason != ReasonForked { // the messages of a fork are as old as they are
+			m.CreatedAt = time.Time{}
+		}
 		data, err := encodeJSON(&m)
 		if err != nil {
 			return nil, &InvalidError{Field: fmt.Sprintf("messages[%d]", i), Reason: err.Error()}
 		}
 		body.Messages[i] = data
 	}
-	r := rest{Runs: set.Runs, Patches: set.Patches, Calls: set.Calls, Rewind: set.Rewind, Events: set.Events,
+	r := rest{Runs: set.Runs, Patches: set.Patches, Calls: set.Calls, Rewind: set.Rewind, Fork: set.Fork, Events: set.Events,
 		Outbox: set.Outbox, Dispatches: set.Dispatches, Thread: set.Thread}
 	if set.Snapshot != nil {
 		r.Snapshot = set.Snapshot.AppendJSON(nil)

@@ -104,7 +104,7 @@ func (c *Change) restSet() (ChangeSet, error) {
 		return ChangeSet{}, c.corrupt("its body cannot be read: %v", err)
 	}
 	set := ChangeSet{ID: c.ID, RunID: c.RunID, ParentRunID: c.ParentRunID, Reason: c.Reason,
-		Runs: r.Runs, Patches: r.Patches, Calls: r.Calls, Rewind: r.Rewind, Events: r.Events,
+		Runs: r.Runs, Patches: r.Patches, Calls: r.Calls, Rewind: r.Rewind, Fork: r.Fork, Events: r.Events,
 		Outbox: r.Outbox, Dispatches: r.Dispatches, Thread: r.Thread}
 	if r.Snapshot != nil {
 		doc, err := state.Parse(r.Snapshot)
@@ -137,7 +137,10 @@ func (c *Change) AddedMessages() ([]Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.Seq, m.CreatedAt = c.FirstSeq+int64(len(added)), c.At
+		m.Seq = c.FirstSeq + int64(len(added))
+		if c.Reason != ReasonForked || m.CreatedAt.IsZero() {
+			m.CreatedAt = c.At
+		}
 		if m.RunID == "" {
 			m.RunID = c.RunID
 		}

@@ -73,7 +73,9 @@ type ChangeSet struct {
 	// Rewind takes messages and state back to what they were at this version.
 	// It comes alone but for Thread and Events, and is refused while a run is
 	// open. Runs, calls, costs and events are facts and stay; seqs go on.
-	Rewind     *Version        `json:"rewind,omitempty"`
+	Rewind *Version `json:"rewind,omitempty"`
+	// Fork is how a thread begins that was forked; see [Forker].
+	Fork       *ForkDraft      `json:"fork,omitempty"`
 	Events     []EventDraft    `json:"events,omitempty"`
 	Outbox     []OutboxEntry   `json:"outbox,omitempty"`
 	Dispatches []DispatchDraft `json:"dispatches,omitempty"`

@@ -73,7 +73,7 @@ func eventCount(set *ChangeSet, added int) int {
 	if set.Snapshot != nil || len(set.Patches) > 0 || set.Rewind != nil {
 		n++
 	}
-	if set.Thread != nil || set.Reason == ReasonDeleted {
+	if set.Thread != nil || set.Fork != nil || set.Reason == ReasonDeleted {
 		n++
 	}
 	return n
@@ -123,11 +123,16 @@ func (c *Change) Events() ([]Event, error) {
 	for i := range set.Calls {
 		add(EventToolCall, &set.Calls[i])
 	}
-	if set.Thread != nil || set.Reason == ReasonDeleted {
+	if set.Thread != nil || set.Fork != nil || set.Reason == ReasonDeleted {
+		var origin *ForkOrigin
+		if set.Fork != nil {
+			origin = &set.Fork.Origin
+		}
 		add(EventThread, struct {
-			Update  *ThreadUpdate `json:"update,omitempty"`
-			Deleted bool          `json:"deleted,omitempty"`
-		}{set.Thread, set.Reason == ReasonDeleted})
+			Update     *ThreadUpdate `json:"update,omitempty"`
+			ForkedFrom *ForkOrigin   `json:"forked_from,omitempty"`
+			Deleted    bool          `json:"deleted,omitempty"`
+		}{set.Thread, origin, set.Reason == ReasonDeleted})
 	}
 	for _, e := range set.Events {
 		payload := e.Payload

@@ -231,7 +231,8 @@ func skeleton(raw json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return nil, err
 	}
-	left := Message{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, Visibility: m.Visibility, RunID: m.RunID, Step: m.Step, Erased: true}
+	left := Message{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, Visibility: m.Visibility, RunID: m.RunID, Step: m.Step,
+		CreatedAt: m.CreatedAt, Erased: true} // only a fork keeps the time with the message
 	for _, call := range m.ToolCalls {
 		left.ToolCalls = append(left.ToolCalls, ToolCall{ID: call.ID, Name: call.Name})
 	}

@@ -29,6 +29,9 @@ func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
 	}
 	r := &Request{ThreadID: c.ThreadID, Set: set, Pre: selvage.Any(), Content: c.Content, again: true,
 		Body: &selvage.Body{Messages: c.Messages, Rest: c.Rest}}
+	if c.Reason == selvage.ReasonForked {
+		r.copied, r.firstSeq = true, c.FirstSeq
+	}
 	switch {
 	case h.Deleted:
 		r.Pre = selvage.Recreate()

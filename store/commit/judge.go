@@ -44,6 +44,10 @@ func (r *Request) Judge(h *Head, rd Reader, now time.Time) (*Plan, error) {
 			return nil, err
 		}
 	}
+	if r.Set.Fork != nil {
+		origin := r.Set.Fork.Origin
+		p.Next.Thread.ForkedFrom = &origin
+	}
 	p.seal(r, h)
 	return p, nil
 }
@@ -126,6 +130,11 @@ func (p *Plan) judgeState(set *selvage.ChangeSet, rd Reader) error {
 // judgeMessages drops the messages that are already there and counts the rest.
 func (p *Plan) judgeMessages(r *Request, h *Head, rd Reader) error {
 	c := &p.Change
+	if r.copied {
+		if err := p.skipTo(r.firstSeq, h); err != nil {
+			return err
+		}
+	}
 	c.FirstSeq = p.Next.NextSeq
 	if len(r.Set.Messages) == 0 {
 		return nil
@@ -137,7 +146,7 @@ func (p *Plan) judgeMessages(r *Request, h *Head, rd Reader) error {
 		}
 	}
 	var known []bool
-	if len(given) > 0 && h.Exists() {
+	if len(given) > 0 && h.Exists() && !r.copied {
 		var err error
 		if known, err = rd.KnownMessages(given); err != nil {
 			return err

@@ -19,6 +19,10 @@ type Request struct {
 
 	shape error // what is wrong with the set itself; told in its turn
 	again bool  // it is judged from the log
+	// copied says that the set is a version of a fork: its messages are those
+	// of another log, where they were judged, and the first has this seq.
+	copied   bool
+	firstSeq int64
 }
 
 // NewRequest encodes the set. It fails if the thread or change-set id cannot

@@ -53,6 +53,9 @@ func checkShape(set *selvage.ChangeSet) error {
 	if err := checkRewind(set); err != nil {
 		return err
 	}
+	if set.Fork != nil {
+		return invalid("fork", "only a fork says what it was forked from; make one")
+	}
 	for _, id := range []struct{ kind, id string }{{"run", string(set.RunID)}, {"parent run", string(set.ParentRunID)}} {
 		if id.id == "" {
 			continue

@@ -15,6 +15,8 @@ func (s *Store) Capability(target any) bool {
 		*t = s
 	case *selvage.Eraser:
 		*t = eraser{s}
+	case *selvage.Forker:
+		*t = forker{s}
 	case *selvage.Importer:
 		*t = s
 	case *selvage.Inspector:

@@ -130,8 +130,9 @@ func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) 
 	if n.back != nil {
 		next.goBack(n.back)
 		next.doc, next.docKnown = *p.State, true
-		n.says = true // where the history jumps is written with that
 	}
+	// Where the history jumps is written with what the thread says about itself.
+	n.says = n.says || len(next.Rewinds) > len(e.Rewinds)
 	ch := change{Change: p.Change, pos: pos, prev: e.pos, statePrev: next.statePos, messagePrev: next.messagePos, effect: n.effect}
 	if ch.Added > 0 {
 		next.messagePos = pos

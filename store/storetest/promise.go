@@ -76,6 +76,7 @@ func groups(cfg Config) []group {
 		{name: "Concurrency", promises: concurrencyPromises()},
 		{name: "Close", promises: closePromises()},
 		{name: "Aliasing", promises: aliasingPromises()},
+		{name: "Fork", promises: forkPromises(), offered: needs[selvage.Forker]},
 		{name: "Rewind", promises: rewindPromises(cfg)},
 		{name: "Sequences", promises: sequencePromises(cfg)},
 		{name: "Import", promises: importPromises(), offered: needs[selvage.Importer]},
