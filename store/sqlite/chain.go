@@ -107,7 +107,7 @@ func (h *head) visit(ctx context.Context, r *rows, lo selvage.Version, visit fun
 		if err != nil {
 			return err
 		}
-		if after != nil && (ch.LastSeq()+1 != after.FirstSeq || ch.Version+1 != after.Version) {
+		if after != nil && (!h.joins(ch, after) || ch.Version+1 != after.Version) {
 			return corrupt(h.Thread.ID, ch.Version, "it does not lead to version %d, which comes after it", after.Version)
 		}
 		after = ch

@@ -49,6 +49,14 @@ func (h *head) reach(v selvage.Version) selvage.Version {
 	return h.Thread.Version
 }
 
+// joins reports whether the seqs of a change go on where those of the one before
+// it end, or where a fork left some out.
+func (h *head) joins(before, after *change) bool {
+	end := before.LastSeq() + 1
+	return end == after.FirstSeq || after.Reason == selvage.ReasonForked && slices.Contains(h.Rewinds,
+		commit.Rewind{At: after.Version, To: before.Version, Next: after.FirstSeq, Back: end})
+}
+
 // visible are the stretches of messages that can be seen at version v, as of
 // which the next message had a certain seq.
 func (h *head) visible(c *conn, v selvage.Version, next int64) ([]commit.Segment, error) {
