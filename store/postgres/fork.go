@@ -149,7 +149,7 @@ func (f *forking) copy(ctx context.Context, tx pgx.Tx, h *head, origin *commit.O
 
 // replay answers a fork whose id the target's log holds.
 func (f *forking) replay(ctx context.Context, tx pgx.Tx, h *head, first int64) (selvage.Receipt, error) {
-	c, err := f.store.readChange(ctx, tx, h, first)
+	c, err := f.store.readChange(ctx, tx, h.Thread.ID, first)
 	if err != nil {
 		return selvage.Receipt{}, err
 	}
@@ -157,7 +157,7 @@ func (f *forking) replay(ctx context.Context, tx pgx.Tx, h *head, first int64) (
 	if err != nil {
 		return selvage.Receipt{}, err
 	}
-	if c, err = f.store.readChange(ctx, tx, h, int64(v)); err != nil {
+	if c, err = f.store.readChange(ctx, tx, h.Thread.ID, int64(v)); err != nil {
 		return selvage.Receipt{}, err
 	}
 	replayed := true
@@ -165,20 +165,6 @@ func (f *forking) replay(ctx context.Context, tx pgx.Tx, h *head, first int64) (
 		replayed = replayed && hash != c.Hash
 	}
 	return f.fork.Receipt(&c, replayed)
-}
-
-// readChange reads one version of a thread, without the hash before it.
-func (s *Store) readChange(ctx context.Context, q querier, h *head, v int64) (selvage.Change, error) {
-	var row changeRow
-	err := q.QueryRow(ctx, `SELECT `+changeColumns+` FROM selvage.changes c
-		WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version = $3::bigint`, s.tenant, packID(string(h.Thread.ID)), v).Scan(row.targets()...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return selvage.Change{}, &selvage.CorruptError{Thread: h.Thread.ID, Version: selvage.Version(v), Reason: "it is missing"}
-	}
-	if err != nil {
-		return selvage.Change{}, err
-	}
-	return row.change(h.Thread.ID)
 }
 
 // origin is what a thread was at a version, to be forked.
@@ -194,7 +180,7 @@ func (s *Store) origin(ctx context.Context, tx pgx.Tx, id selvage.ThreadID, at s
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.readChange(ctx, tx, h, int64(v))
+	c, err := s.readChange(ctx, tx, id, int64(v))
 	if err != nil {
 		return nil, err
 	}

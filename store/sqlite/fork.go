@@ -45,7 +45,7 @@ func (t *txn) fork(f *commit.Fork) (selvage.Receipt, error) {
 	if err != nil {
 		return selvage.Receipt{}, err
 	}
-	first, err := t.changeByID(target, req.ID)
+	first, err := t.findChange(target, req.ID)
 	if err != nil {
 		return selvage.Receipt{}, err
 	}
@@ -76,23 +76,6 @@ func (t *txn) fork(f *commit.Fork) (selvage.Receipt, error) {
 		target, last = t.changed[target.name()], &c.Plan.Change
 	}
 	return f.Receipt(last, false)
-}
-
-// changeByID reads the change of a thread that bears an id; nil if none does.
-func (t *txn) changeByID(e *entry, id string) (*change, error) {
-	if e.key == 0 {
-		return nil, nil
-	}
-	var pos int64
-	found, err := t.c.one(func(r *rows) { pos = r.int(0) }, selectID, idKey(id, e.key), e.key, int64(kindChange))
-	if err != nil || !found {
-		return nil, err
-	}
-	ch, err := readChange(t.c, &e.head, pos)
-	if err != nil || ch.ID != id {
-		return nil, err
-	}
-	return ch, nil
 }
 
 // forkedBefore answers a fork whose id the target's log holds.
