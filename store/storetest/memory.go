@@ -405,11 +405,11 @@ func memoryClearForgets(k *kit) {
 // owners are the owners of a query.
 func (k *kit) owners(q selvage.MemoryOwnerQuery) []selvage.MemoryOwner {
 	k.Helper()
-	return slices.Concat([]selvage.MemoryOwner{}, walk(k, func(c selvage.Cursor) ([]selvage.MemoryOwner, selvage.Cursor, error) {
+	return append([]selvage.MemoryOwner{}, walk(k, func(c selvage.Cursor) ([]selvage.MemoryOwner, selvage.Cursor, error) {
 		q.Cursor = c
 		page, err := k.memory().Owners(k.Context(), q)
 		return page.Items, page.Next, err
-	}))
+	})...)
 }
 
 func memoryOwnersAreListed(k *kit) {
