@@ -19,7 +19,7 @@ func configPromises(cfg Config) []promise {
 		{"OneWinner", "Config.Publish: of many who publish at one version, or create a resource, one wins.", configOneWinner},
 		{"RollbackCopiesForward", "Config.Rollback: the older value becomes a new version, which names it; history stays.", configRollback},
 		{"ArchivedTakesNothing", "Config.Archive: an archived resource takes no version until Unarchive, and stays readable.", configArchived},
-		{"ListsAreInOrder", "Config.Resources lists by kind and id, Config.Versions newest first.", configLists},
+		{"ListsAreInOrder", "Config: Resources lists by kind and id, Versions newest first.", configLists},
 		{"CursorsAreBound", "Cursor: it belongs to its query and its store; any other, or one that was changed, is invalid.", configCursors},
 		{"PruneKeepsWhatIsWanted", "Config.Prune: current, last, young, protected and published versions stay; a dry run removes nothing.", configPrune},
 		{"Limits", "Config.Publish: a bad name or value is invalid, too large is too_large; what is not there is not_found.", configLimits},
