@@ -22,6 +22,7 @@ var capabilities = []struct {
 	offered    func(selvage.Store) bool
 }{
 	{"leases", "one runner a thread, fenced appends", offers[selvage.Leaser]},
+	{"watch", "tell what happens to threads", offers[selvage.Watcher]},
 	{"integrity", "check the files or tables themselves", offers[selvage.Checker]},
 	{"import", "take in logs of other stores, headers unchanged", offers[selvage.Importer]},
 	{"tenancy", "keep tenants apart", offers[selvage.Tenancy]},

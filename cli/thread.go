@@ -15,7 +15,7 @@ import (
 func (a *app) threadCommand() *cobra.Command {
 	return group("thread", "Look at threads and remove them",
 		a.threadLsCommand(), a.threadShowCommand(), a.threadLogCommand(), a.threadMessagesCommand(),
-		a.threadStateCommand(), a.threadExportCommand(), a.threadImportCommand(), a.threadPruneCommand(), a.threadExpireCommand(), a.threadVerifyCommand(), a.threadRmCommand())
+		a.threadStateCommand(), a.threadWatchCommand(), a.threadExportCommand(), a.threadImportCommand(), a.threadPruneCommand(), a.threadExpireCommand(), a.threadVerifyCommand(), a.threadRmCommand())
 }
 
 // onThread makes the body of a command that reads the thread named by its
