@@ -55,12 +55,25 @@ func Again(h *Head, c *selvage.Change, rd Reader) (*Plan, error) {
 	if c.StateGone() {
 		p.Receipt.Events++ // the event of its state, of which the set says nothing any more
 	}
-	if c.Base != nil {
+	return p, p.lose(h, c)
+}
+
+// lose takes into account what compaction took away from a change. From the
+// first one that lost its state to the one with which a document is kept, the
+// state is not known, and the horizon lies ahead of the thread.
+func (p *Plan) lose(h *Head, c *selvage.Change) error {
+	switch {
+	case c.Base != nil:
 		doc, err := c.ApplyState(state.Document{})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		p.State = &doc
+		if c.StateGone() {
+			p.Next.Horizon = c.Version
+		}
+	case c.StateGone() || h.Horizon > h.Thread.Version:
+		p.Next.Horizon = c.Version + 1
 	}
-	return p, nil
+	return nil
 }

@@ -23,7 +23,7 @@ func Delete(id selvage.ThreadID, h *Head, now time.Time) (*Plan, error) {
 	r.Content = body.Content(set.ID, "", "", set.Reason)
 	p := &Plan{Next: next(h, id, stamp(now))}
 	p.Next.Deleted = true
-	p.Next.OpenRun, p.Next.OpenCalls, p.Next.Rewinds = nil, nil, nil
+	p.Next.OpenRun, p.Next.OpenCalls, p.Next.Rewinds, p.Next.Horizon = nil, nil, nil, 0
 	p.Next.Thread = selvage.Thread{ID: id, Tenant: h.Thread.Tenant, Version: p.Next.Thread.Version,
 		CreatedAt: h.Thread.CreatedAt, UpdatedAt: p.Next.Thread.UpdatedAt}
 	// Whoever holds the lease must not write to what comes after.

@@ -7,6 +7,7 @@
 package commit
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/selvagehq/selvage"
@@ -37,6 +38,12 @@ func (h *Head) nextSeq() int64 { return max(h.NextSeq, 1) }
 // openCall returns the index of an open call, or -1.
 func (h *Head) openCall(id string) int {
 	return slices.IndexFunc(h.OpenCalls, func(c selvage.Call) bool { return c.ID == id })
+}
+
+// GoneBelow is the error about the state at a version below the horizon.
+func GoneBelow(h *Head, v selvage.Version) error {
+	return fmt.Errorf("the state of thread %q below version %d was compacted, and that of version %d with it: %w",
+		h.Thread.ID, h.Horizon, v, selvage.ErrGone)
 }
 
 // Reader looks up what a judgement needs beyond the head, at the head's

@@ -27,7 +27,7 @@ func (r *Request) Judge(h *Head, rd Reader, now time.Time) (*Plan, error) {
 	if err := p.judgeCalls(r, h, rd); err != nil {
 		return nil, err
 	}
-	if err := p.judgeRewind(&r.Set, h, rd); err != nil {
+	if err := p.judgeRewind(r, h, rd); err != nil {
 		return nil, err
 	}
 	if err := p.judgeState(&r.Set, rd); err != nil {

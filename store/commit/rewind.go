@@ -25,7 +25,8 @@ func checkRewind(set *selvage.ChangeSet) error {
 }
 
 // judgeRewind takes the thread back.
-func (p *Plan) judgeRewind(set *selvage.ChangeSet, h *Head, rd Reader) error {
+func (p *Plan) judgeRewind(r *Request, h *Head, rd Reader) error {
+	set := &r.Set
 	if set.Rewind == nil {
 		return nil
 	}
@@ -38,6 +39,9 @@ func (p *Plan) judgeRewind(set *selvage.ChangeSet, h *Head, rd Reader) error {
 	case len(h.Rewinds) >= selvage.MaxRewinds:
 		return fmt.Errorf("the thread was rewound %d times, which is as often as it can be; fork it to go on from version %d: %w",
 			len(h.Rewinds), to, selvage.ErrTooLarge)
+	}
+	if to < h.Horizon && !r.again {
+		return GoneBelow(h, to)
 	}
 	past, err := rd.At(to)
 	if err != nil {

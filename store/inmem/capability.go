@@ -17,6 +17,8 @@ func (s *Store) Capability(target any) bool {
 		*t = eraser{s}
 	case *selvage.Forker:
 		*t = forker{s}
+	case *selvage.Compactor:
+		*t = compactor{s}
 	case *selvage.Importer:
 		*t = s
 	case *selvage.Inspector:

@@ -28,6 +28,9 @@ func (s *Store) Load(ctx context.Context, id selvage.ThreadID, opts selvage.Load
 	if err != nil {
 		return selvage.Head{}, fmt.Errorf("load: %w", err)
 	}
+	if v := t.head.Thread.Version; v < t.head.Horizon {
+		return selvage.Head{}, fmt.Errorf("load: %w", commit.GoneBelow(&t.head, v))
+	}
 	head := selvage.Head{
 		Thread: cloneThread(t.head.Thread), Hash: t.head.Hash, State: t.doc(), NextSeq: t.head.NextSeq,
 		Messages:  cloneMessages(t.visible(commit.Window(t.head.Visible(1), window))),
@@ -59,6 +62,9 @@ func (s *Store) State(ctx context.Context, id selvage.ThreadID, v selvage.Versio
 	i, err := t.at(v)
 	if err != nil {
 		return state.Document{}, fmt.Errorf("state: %w", err)
+	}
+	if v := t.log[i].Version; v < t.head.Horizon {
+		return state.Document{}, fmt.Errorf("state: %w", commit.GoneBelow(&t.head, v))
 	}
 	return t.docs[i], nil
 }

@@ -19,6 +19,8 @@ func (s *Store) Capability(target any) bool {
 		*t = watcher{s}
 	case *selvage.Forker:
 		*t = forker{s}
+	case *selvage.Compactor:
+		*t = compactor{s}
 	case *selvage.Importer:
 		*t = s
 	case *selvage.Inspector:

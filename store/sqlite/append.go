@@ -127,6 +127,12 @@ func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) 
 		next.doc, next.docKnown, next.tail = state.Document{}, true, tail{}
 		n.says = true
 	}
+	if n.effect == effectNone && n.back == nil && p.State != nil {
+		n.effect = effectReplace // an import: the document was kept when what led there was compacted
+	}
+	if p.Next.Horizon != e.Horizon {
+		n.says = true
+	}
 	if n.back != nil {
 		next.goBack(n.back)
 		next.doc, next.docKnown = *p.State, true

@@ -27,7 +27,7 @@ type change struct {
 const (
 	effectNone = iota
 	effectPatch
-	effectReplace
+	effectReplace // or the document after it is kept, and what came before is compacted
 )
 
 const (

@@ -26,25 +26,25 @@ type head struct {
 }
 
 const headColumns = `key, id, version, pos, next_seq, hash, updated_at, state_pos, state_version, epoch, deleted,
-	latest_run, run, calls, born, created_at, parent, user, title, metadata, forked_from, expires_at, tenant, lease_owner, lease_until, message_pos, rewinds`
+	latest_run, run, calls, born, created_at, parent, user, title, metadata, forked_from, expires_at, tenant, lease_owner, lease_until, message_pos, rewinds, horizon`
 
 const (
 	selectHead = `SELECT ` + headColumns + ` FROM threads WHERE tenant = ? AND id = ?`
 	headByKey  = `SELECT ` + headColumns + ` FROM threads WHERE key = ?`
 
-	insertHead = `INSERT INTO threads (tenant, id, ` + headValues + `) VALUES (?, ?, ?` + marks21 + `)`
+	insertHead = `INSERT INTO threads (tenant, id, ` + headValues + `) VALUES (?, ?, ?` + marks22 + `)`
 	updateHead = `UPDATE threads SET version = ?, pos = ?, next_seq = ?, hash = ?, updated_at = ?, state_pos = ?, state_version = ?,
 		message_pos = ?` + guard
 	updateWork = `UPDATE threads SET version = ?, pos = ?, next_seq = ?, hash = ?, updated_at = ?, state_pos = ?, state_version = ?,
 		message_pos = ?, latest_run = ?, run = ?, calls = ?` + guard
-	updateAll = `UPDATE threads SET (` + headValues + `) = (?` + marks21 + `)` + guard
+	updateAll = `UPDATE threads SET (` + headValues + `) = (?` + marks22 + `)` + guard
 
 	// guard admits a change only after the one it was judged against.
 	guard = ` WHERE key = ? AND version = ? AND epoch = ?`
 
 	headValues = `version, pos, next_seq, hash, updated_at, state_pos, state_version, message_pos, latest_run, run, calls,
-		epoch, deleted, born, created_at, parent, user, title, metadata, forked_from, expires_at, rewinds`
-	marks21 = `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
+		epoch, deleted, born, created_at, parent, user, title, metadata, forked_from, expires_at, rewinds, horizon`
+	marks22 = `, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?`
 )
 
 // values are the arguments of headValues, in its order.
@@ -69,7 +69,7 @@ func (h *head) values() ([]driver.Value, error) {
 		deleted = 1
 	}
 	return append(args, h.Epoch, deleted, packInt(h.born), t.CreatedAt.UnixMilli(), string(t.ParentID), t.UserID, t.Title,
-		metadata, forked, packTime(t.ExpiresAt), packBytes(commit.PackRewinds(h.Rewinds))), nil
+		metadata, forked, packTime(t.ExpiresAt), packBytes(commit.PackRewinds(h.Rewinds)), int64(h.Horizon)), nil
 }
 
 // work appends what the thread is about: its runs and open calls.
@@ -105,7 +105,7 @@ func scanHead(r *rows) (head, error) {
 	h := head{key: r.int(0), pos: r.int(3), statePos: r.int(7), stateVersion: selvage.Version(r.int(8)), born: r.int(14),
 		messagePos: r.int(25)}
 	h.lease = lease{owner: r.text(23), until: r.time(24)}
-	h.NextSeq, h.Epoch, h.Deleted = r.int(4), r.int(9), r.int(10) != 0
+	h.NextSeq, h.Epoch, h.Deleted, h.Horizon = r.int(4), r.int(9), r.int(10) != 0, selvage.Version(r.int(27))
 	copy(h.Hash[:], r.blob(5))
 	t := &h.Thread
 	t.ID, t.Version, t.Tenant = selvage.ThreadID(r.text(1)), selvage.Version(r.int(2)), r.text(22)

@@ -37,6 +37,9 @@ func (s *Store) load(ctx context.Context, c *conn, id selvage.ThreadID, opts sel
 		return out, err
 	}
 	out = selvage.Head{Thread: h.Thread, Hash: h.Hash, NextSeq: h.NextSeq, OpenRun: h.OpenRun, OpenCalls: h.OpenCalls}
+	if err := h.known(h.Thread.Version); err != nil {
+		return out, err
+	}
 	if out.State, err = s.headDoc(ctx, c, &h); err != nil {
 		return out, err
 	}

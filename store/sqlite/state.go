@@ -29,6 +29,9 @@ func (s *Store) State(ctx context.Context, id selvage.ThreadID, v selvage.Versio
 		if v, err = h.resolve(c, v); err != nil {
 			return err
 		}
+		if err := h.known(v); err != nil {
+			return err
+		}
 		if v >= max(h.stateVersion, h.turned()) {
 			doc, err = s.headDoc(ctx, c, &h)
 			return err
@@ -72,6 +75,14 @@ func (h *head) resolve(c *conn, v selvage.Version) (selvage.Version, error) {
 		err = fmt.Errorf("thread %q was deleted at version %d, and version %d went with it: %w", t.ID, first-1, v, selvage.ErrGone)
 	}
 	return v, err
+}
+
+// known returns nil if the state of a version was not compacted.
+func (h *head) known(v selvage.Version) error {
+	if v < h.Horizon {
+		return commit.GoneBelow(&h.Head, v)
+	}
+	return nil
 }
 
 // firstVersion is the version that created the thread: 1, or the one after its

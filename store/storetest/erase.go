@@ -34,9 +34,13 @@ func erasePromises() []promise {
 
 // retentionGroups are the promises about what leaves a history.
 func retentionGroups(cfg Config) []group {
-	all := []group{{name: "Erase", promises: erasePromises(), offered: needs[selvage.Eraser]}}
+	all := []group{
+		{name: "Erase", promises: erasePromises(), offered: needs[selvage.Eraser]},
+		{name: "Compact", promises: compactPromises(), offered: needs[selvage.Compactor]},
+	}
 	if cfg.Reopen != nil {
-		all = append(all, group{name: "EraseReopen", promises: eraseReopenPromises(), offered: needs[selvage.Eraser]})
+		all = append(all, group{name: "EraseReopen", promises: eraseReopenPromises(), offered: needs[selvage.Eraser]},
+			group{name: "CompactReopen", promises: compactReopenPromises(), offered: needs[selvage.Compactor]})
 	}
 	return all
 }
