@@ -140,7 +140,7 @@ func (a *erasing) try(ctx context.Context, tx pgx.Tx) (receipt selvage.Receipt, 
 }
 
 // reduce reads the log and returns the changes that lose something, without it.
-func (a *erasing) reduce(ctx context.Context, tx pgx.Tx, h *head) ([]selvage.Change, error) {
+func (a *erasing) reduce(ctx context.Context, tx pgx.Tx, h *head) ([]rewritten, error) {
 	rows, err := tx.Query(ctx, `SELECT `+changeColumns+` FROM selvage.changes c
 		WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version > $3::bigint AND c.messages IS NOT NULL ORDER BY c.version`,
 		a.key.tenant, packID(string(a.key.id)), h.tombstone)
@@ -148,7 +148,7 @@ func (a *erasing) reduce(ctx context.Context, tx pgx.Tx, h *head) ([]selvage.Cha
 		return nil, err
 	}
 	defer rows.Close()
-	var reduced []selvage.Change
+	var reduced []rewritten
 	for rows.Next() {
 		var row changeRow
 		if err := rows.Scan(row.targets()...); err != nil {
@@ -163,7 +163,7 @@ func (a *erasing) reduce(ctx context.Context, tx pgx.Tx, h *head) ([]selvage.Cha
 			return nil, err
 		}
 		if loses {
-			reduced = append(reduced, c)
+			reduced = append(reduced, rewritten{c, row.effect})
 		}
 	}
 	return reduced, rows.Err()
@@ -171,11 +171,18 @@ func (a *erasing) reduce(ctx context.Context, tx pgx.Tx, h *head) ([]selvage.Cha
 
 // rewriteChange replaces what a change has lost. The head of its thread must be
 // locked.
-const rewriteChange = `UPDATE selvage.changes SET salt = $4::bytea, sizes = $5::bytea, rest = $6::bytea, messages = $7::bytea
+const rewriteChange = `UPDATE selvage.changes SET salt = $4::bytea, sizes = $5::bytea, rest = $6::bytea, messages = $7::bytea, effect = $8::smallint
 	WHERE tenant = $1::text AND thread = $2::bytea AND version = $3::bigint`
 
+// rewritten is a change of the log that lost something, and its effect on the
+// state as it is now.
+type rewritten struct {
+	selvage.Change
+	effect int16
+}
+
 // rewrite writes changes of the log anew that lost something.
-func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, changes []selvage.Change) error {
+func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, changes []rewritten) error {
 	if len(changes) == 0 {
 		return nil
 	}
@@ -187,7 +194,7 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, changes []selvage.Change
 		if len(c.Rest) > len(emptyRest) {
 			rest = c.Rest
 		}
-		b.Queue(rewriteChange, s.tenant, packID(string(c.ThreadID)), int64(c.Version), c.Seal(), sizes, rest, messages)
+		b.Queue(rewriteChange, s.tenant, packID(string(c.ThreadID)), int64(c.Version), c.Seal(), sizes, rest, messages, c.effect)
 	}
 	return tx.SendBatch(ctx, &b).Close()
 }

@@ -29,13 +29,13 @@ type head struct {
 
 // headColumns are what a headRow scans, in its order.
 const headColumns = `t.version, t.next_seq, t.state_version, t.updated_at, t.epoch, t.created_at, t.tombstone, t.first_seq,
-	t.expires_at, t.deleted, t.hash, t.run, t.calls, t.parent, t.user_id, t.info, t.rewinds`
+	t.expires_at, t.deleted, t.hash, t.run, t.calls, t.parent, t.user_id, t.info, t.rewinds, t.horizon`
 
 // headRow is a row of the table threads as it is scanned. Every column is
 // nullable because the row may be missing.
 type headRow struct {
 	version, nextSeq, stateVersion, updatedAt, epoch, createdAt, tombstone, firstSeq *int64
-	expiresAt                                                                        *int64
+	expiresAt, horizon                                                               *int64
 	deleted                                                                          *bool
 	hash, run, calls, parent                                                         []byte
 	user                                                                             *string
@@ -44,7 +44,7 @@ type headRow struct {
 
 func (r *headRow) targets() []any {
 	return []any{&r.version, &r.nextSeq, &r.stateVersion, &r.updatedAt, &r.epoch, &r.createdAt, &r.tombstone, &r.firstSeq,
-		&r.expiresAt, &r.deleted, &r.hash, &r.run, &r.calls, &r.parent, &r.user, &r.info, &r.rewinds}
+		&r.expiresAt, &r.deleted, &r.hash, &r.run, &r.calls, &r.parent, &r.user, &r.info, &r.rewinds, &r.horizon}
 }
 
 // threadInfo is what a thread says about itself beyond what has a column.
@@ -65,7 +65,7 @@ func (r *headRow) head(tenant string, id selvage.ThreadID) (*head, error) {
 	if h.stateVersion == 0 {
 		h.doc = &state.Document{}
 	}
-	h.Epoch, h.NextSeq, h.Deleted = *r.epoch, *r.nextSeq, *r.deleted
+	h.Epoch, h.NextSeq, h.Deleted, h.Horizon = *r.epoch, *r.nextSeq, *r.deleted, selvage.Version(*r.horizon)
 	corrupt := func(what string, err error) error { return fmt.Errorf("thread %q: its %s: %w", id, what, err) }
 	if len(r.hash) != len(h.Hash) {
 		return nil, corrupt("hash", selvage.ErrCorrupt)
@@ -189,6 +189,14 @@ func (h *head) at(v selvage.Version) (selvage.Version, error) {
 		return 0, fmt.Errorf("thread %q was deleted at version %d, and version %d went with it: %w", id, h.tombstone, v, selvage.ErrGone)
 	}
 	return v, nil
+}
+
+// known returns nil if the state of a version was not compacted.
+func (h *head) known(v selvage.Version) error {
+	if v < h.Horizon {
+		return commit.GoneBelow(&h.Head, v)
+	}
+	return nil
 }
 
 // size is about what the head costs in memory, in bytes.

@@ -149,7 +149,10 @@ func (l *loader) scanHead(row pgx.Row) error {
 	if l.head, err = r.head(l.store.tenant, l.id); err != nil {
 		return err
 	}
-	return l.head.missing(l.id)
+	if err := l.head.missing(l.id); err != nil {
+		return err
+	}
+	return l.head.known(l.head.Thread.Version)
 }
 
 // scanState reads the state document, unless what was kept of it is damaged.

@@ -28,6 +28,9 @@ func (s *Store) State(ctx context.Context, id selvage.ThreadID, v selvage.Versio
 		if err != nil {
 			return err
 		}
+		if err := h.known(at); err != nil {
+			return err
+		}
 		if at == h.Thread.Version {
 			err := s.readState(ctx, tx, h)
 			if err == nil {

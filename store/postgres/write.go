@@ -97,6 +97,8 @@ func (w *write) effect(set *selvage.ChangeSet) int16 {
 		return effectReplace
 	case len(set.Patches) > 0:
 		return effectPatch
+	case w.plan.State != nil && set.Rewind == nil:
+		return effectReplace // an import: the document was kept when what led there was compacted
 	default:
 		return effectNone
 	}
@@ -175,8 +177,16 @@ func (w *write) updateHead(u headUpdate, run, calls, info []byte) {
 	if len(w.next.Rewinds) > len(w.from.Rewinds) {
 		w.set("rewinds", commit.PackRewinds(w.next.Rewinds), "bytea")
 	}
+	if w.next.Horizon != w.from.Horizon {
+		w.set("horizon", int64(w.next.Horizon), "bigint")
+	}
 	w.sql.WriteString(" WHERE t.tenant = $1::text AND t.thread = $2::bytea")
 	w.guard()
+	if w.plan.Rewind != 0 {
+		// What it goes back to must not have been compacted meanwhile.
+		w.sql.WriteString(" AND t.horizon = ")
+		w.arg(int64(w.from.Horizon), "bigint")
+	}
 	w.sql.WriteString(" RETURNING t.ord)")
 }
 
@@ -205,7 +215,7 @@ func (w *write) insertHead(run, calls, info []byte) {
 	}{
 		{"version", "bigint", int64(t.Version)}, {"next_seq", "bigint", w.next.NextSeq}, {"state_version", "bigint", w.next.stateVersion},
 		{"updated_at", "bigint", t.UpdatedAt.UnixMilli()}, {"created_at", "bigint", t.CreatedAt.UnixMilli()},
-		{"tombstone", "bigint", w.next.tombstone}, {"first_seq", "bigint", w.next.firstSeq}, {"expires_at", "bigint", expiry(t)},
+		{"tombstone", "bigint", w.next.tombstone}, {"first_seq", "bigint", w.next.firstSeq}, {"horizon", "bigint", int64(w.next.Horizon)}, {"expires_at", "bigint", expiry(t)},
 		{"deleted", "boolean", false}, {"hash", "bytea", w.next.Hash[:]}, {"open_run", "bytea", packOptional(string(t.OpenRunID))},
 		{"run", "bytea", run}, {"calls", "bytea", calls}, {"parent", "bytea", packOptional(string(t.ParentID))},
 		{"user_id", "text", optional(t.UserID)}, {"info", "bytea", info},
