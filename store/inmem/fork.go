@@ -75,6 +75,9 @@ func (s *Store) origin(id selvage.ThreadID, at selvage.Version) (*commit.Origin,
 		return nil, err
 	}
 	c := &t.log[i]
+	if c.Version < t.head.Horizon {
+		return nil, commit.GoneBelow(&t.head, c.Version)
+	}
 	return &commit.Origin{Thread: cloneThread(t.head.Thread), Version: c.Version, Hash: c.Hash, State: t.docs[i],
 		Messages: cloneMessages(t.visible(t.visibleAt(i)))}, nil
 }

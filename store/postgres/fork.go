@@ -177,6 +177,9 @@ func (s *Store) origin(ctx context.Context, tx pgx.Tx, id selvage.ThreadID, at s
 		return nil, err
 	}
 	v, err := h.at(at)
+	if err == nil {
+		err = h.known(v)
+	}
 	if err != nil {
 		return nil, err
 	}

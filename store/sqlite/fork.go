@@ -98,6 +98,9 @@ func (t *txn) origin(id selvage.ThreadID, at selvage.Version) (*commit.Origin, e
 		return nil, err
 	}
 	v, err := e.resolve(t.c, at)
+	if err == nil {
+		err = e.known(v)
+	}
 	if err != nil {
 		return nil, err
 	}

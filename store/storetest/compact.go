@@ -21,6 +21,7 @@ func compactPromises() []promise {
 		{"GoesOn", "Compactor.Compact: a compacted thread is written, read and compacted again like any.", compactedGoesOn},
 		{"LongWay", "Compactor.Compact: it works in transactions of bounded size, and every version above the horizon is right after it.", longWay},
 		{"RewindsStay", "CONTRACT 11, 16: what was rewound to below the horizon stays as it is; going back there now is gone.", rewindsStayCompacted},
+		{"ForksOfWhatIsLeft", "CONTRACT 12, 16: what is left can be forked, skeletons of erased messages too; below the horizon a fork is gone.", forksOfWhatIsLeft},
 		{"ArchiveFirst", "CompactRequest.Archive: it is given each change whole before it is reduced, and an error loses nothing.", archiveFirst},
 		{"DryRunDoesNothing", "CompactRequest.DryRun: it works out the report and changes nothing.", dryRunDoesNothing},
 		{"Refused", "Compactor.Compact: bad retention is invalid, a thread that does not exist is not_found.", compactRefused},
@@ -311,6 +312,28 @@ func rewindsStayCompacted(k *kit) {
 	k.compact(id, 1)
 	k.equal("the states between, once more", k.states(id), goneBelow(before, 4))
 	k.verify(k.log(id))
+}
+
+func forksOfWhatIsLeft(k *kit) {
+	id := k.counted(5)
+	m := k.load(id).Messages[3]
+	k.erase(id, m.ID)
+	k.compact(id, 1)
+	forker, ok := selvage.As[selvage.Forker](k.store)
+	if !ok {
+		k.Fatalf("a %T offers no Forker", k.store)
+	}
+	_, err := forker.Fork(k.Context(), selvage.ForkRequest{From: id, At: 3, To: newID()})
+	k.class("a fork below the horizon", err, selvage.ErrGone)
+	for _, at := range []selvage.Version{4, 5, 0} {
+		to := newID()
+		if _, err := forker.Fork(k.Context(), selvage.ForkRequest{From: id, At: at, To: to}); err != nil {
+			k.Fatalf("fork at version %d: %v", at, err)
+		}
+		k.equal("the state of the fork", k.state(to, 0), k.state(id, at))
+		k.equal("its messages", skeletons(k.load(to).Messages), skeletons(k.allMessages(id, selvage.MessageQuery{At: at})))
+		k.verify(k.log(to))
+	}
 }
 
 func archiveFirst(k *kit) {
