@@ -25,6 +25,10 @@ func TestHistoryCostsNothing(t *testing.T) {
 	for i := range flatTurns {
 		grow(t, url, shortThread(i), short)
 	}
+	quiet(t, url, "quiet-long", 2000)
+	for i := range flatTurns {
+		quiet(t, url, "quiet-"+shortThread(i), 400)
+	}
 	execIn(t, url, `ANALYZE`)
 	window := 10
 	for _, c := range []struct {
@@ -38,6 +42,15 @@ func TestHistoryCostsNothing(t *testing.T) {
 		}},
 		{"a load", 0, func(s *postgres.Store, id selvage.ThreadID) error {
 			h, err := s.Load(t.Context(), id, selvage.LoadOptions{Messages: &window})
+			if err == nil && len(h.Messages) != window {
+				err = fmt.Errorf("%d messages", len(h.Messages))
+			}
+			return err
+		}},
+		// The last messages are found by halves, beyond five times as many
+		// changes that have none.
+		{"a load of a quiet thread", 12, func(s *postgres.Store, id selvage.ThreadID) error {
+			h, err := s.Load(t.Context(), "quiet-"+id, selvage.LoadOptions{Messages: &window})
 			if err == nil && len(h.Messages) != window {
 				err = fmt.Errorf("%d messages", len(h.Messages))
 			}
@@ -106,6 +119,21 @@ func grow(t *testing.T, url string, id selvage.ThreadID, n int) {
 			t.Fatal(err)
 		}
 		pre = selvage.Any()
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// quiet makes a thread whose last n changes have no messages.
+func quiet(t *testing.T, url string, id selvage.ThreadID, n int) {
+	t.Helper()
+	grow(t, url, id, 20)
+	s := open(t, url)
+	for range n {
+		if _, err := s.Append(t.Context(), id, selvage.ChangeSet{}, selvage.Any()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -37,8 +37,15 @@ func (s *Store) load(ctx context.Context, id selvage.ThreadID, opts selvage.Load
 	if err := s.retry(ctx, "load", l.read); err != nil {
 		return selvage.Head{}, err
 	}
+	if l.whole && !l.complete {
+		// Many changes without messages lie among the last ones. The log does
+		// not change, so what the head speaks of is there still; if not,
+		// somebody has deleted the thread, and all is read again.
+		if err := s.retry(ctx, "load", l.readWindow); err != nil && !errors.Is(err, selvage.ErrCorrupt) {
+			return selvage.Head{}, err
+		}
+	}
 	if !l.complete {
-		// Many changes without messages lie between those with some.
 		if err := s.snapshot(ctx, "load", func(tx pgx.Tx) error { return l.readSlowly(ctx, tx) }); err != nil {
 			return selvage.Head{}, err
 		}
@@ -58,7 +65,8 @@ type loader struct {
 	spec     []byte
 	lease    leaseRow
 	messages []selvage.Message
-	complete bool // messages and state are all there
+	whole    bool // the state is there
+	complete bool // the messages too
 }
 
 const (
@@ -120,11 +128,11 @@ func (l *loader) scan(results pgx.BatchResults) error {
 	if err := l.scanHead(results.QueryRow()); err != nil {
 		return err
 	}
-	whole, err := l.scanState(results)
-	if err != nil {
+	var err error
+	if l.whole, err = l.scanState(results); err != nil {
 		return err
 	}
-	l.complete = whole
+	l.complete = l.whole
 	if l.window == 0 {
 		return nil
 	}
@@ -135,8 +143,16 @@ func (l *loader) scan(results pgx.BatchResults) error {
 	if l.messages, err = scanMessages(l.id, rows); err != nil {
 		return err
 	}
-	l.complete = whole && l.trim()
+	l.complete = l.whole && l.trim()
 	return nil
+}
+
+// readWindow reads the messages alone.
+func (l *loader) readWindow(ctx context.Context) (err error) {
+	if l.messages, err = l.store.said(ctx, l.store.pool, l.head, l.wanted()); err == nil {
+		l.complete = l.trim()
+	}
+	return err
 }
 
 func (l *loader) scanHead(row pgx.Row) error {

@@ -62,40 +62,55 @@ func (s *Store) turnIDs(ctx context.Context, q querier, from, to *head) error {
 
 // said reads the messages of stretches of the log.
 func (s *Store) said(ctx context.Context, q querier, h *head, segments []commit.Segment) ([]selvage.Message, error) {
-	if len(segments) == 0 {
-		return nil, nil
-	}
-	from, to := make([]int64, len(segments)), make([]int64, len(segments))
-	for i, seg := range segments {
-		var err error
-		if from[i], err = s.versionOf(ctx, q, h, seg.First); err != nil {
+	var all []selvage.Message
+	for _, seg := range segments {
+		messages, err := s.stretch(ctx, q, h, seg)
+		if err != nil {
 			return nil, err
 		}
-		to[i] = int64(seg.To)
+		all = append(all, messages...)
 	}
-	rows, err := q.Query(ctx, `SELECT `+changeColumns+` FROM unnest($3::bigint[], $4::bigint[]) s(from_version, to_version)
-		JOIN selvage.changes c ON c.tenant = $1::text AND c.thread = $2::bytea
-			AND c.version >= s.from_version AND c.version <= s.to_version AND c.added > 0
-		ORDER BY c.version`, s.tenant, packID(string(h.Thread.ID)), from, to)
-	if err != nil {
-		return nil, err
-	}
-	all, err := scanMessages(h.Thread.ID, rows)
-	if err != nil {
-		return nil, err
-	}
-	var found []selvage.Message
-	want, i := int64(0), 0
-	for _, seg := range segments {
-		want += seg.Last - seg.First + 1
-		for ; i < len(all) && all[i].Seq <= seg.Last; i++ {
-			if all[i].Seq >= seg.First {
-				found = append(found, all[i])
+	return all, nil
+}
+
+// stretchSpan is how many changes are looked at together for messages. Where
+// that many in a row have none, the next one that has is looked up.
+const stretchSpan = 256
+
+// stretch reads the messages of one stretch of the log. Changes without
+// messages cost next to nothing, however many there are in between.
+func (s *Store) stretch(ctx context.Context, q querier, h *head, seg commit.Segment) ([]selvage.Message, error) {
+	id := h.Thread.ID
+	var all []selvage.Message
+	for next := seg.First; next <= seg.Last; {
+		from, err := s.versionOf(ctx, q, h, next)
+		if err != nil {
+			return nil, err
+		}
+		for began := next; next <= seg.Last; from += stretchSpan {
+			rows, err := q.Query(ctx, `SELECT `+changeColumns+` FROM selvage.changes c
+				WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version >= $3::bigint AND c.version < $4::bigint
+					AND c.added > 0 AND c.first_seq <= $5::bigint ORDER BY c.version`, s.tenant, packID(string(id)), from, from+stretchSpan, seg.Last)
+			if err != nil {
+				return nil, err
+			}
+			found, err := scanMessages(id, rows)
+			if err != nil {
+				return nil, err
+			}
+			before := next
+			for _, m := range found {
+				if m.Seq == next && m.Seq <= seg.Last {
+					all, next = append(all, m), next+1
+				}
+			}
+			if next == began {
+				return nil, fmt.Errorf("thread %q: the message with seq %d is missing: %w", id, next, selvage.ErrCorrupt)
+			}
+			if next == before {
+				break // there is a gap, which is jumped over
 			}
 		}
 	}
-	if int64(len(found)) != want {
-		return nil, fmt.Errorf("thread %q: %d messages of %d are there: %w", h.Thread.ID, len(found), want, selvage.ErrCorrupt)
-	}
-	return found, nil
+	return all, nil
 }
