@@ -40,6 +40,12 @@ type Proxy struct {
 	refuses bool
 	conns   map[net.Conn]struct{}
 	count   int
+
+	limited    bool   // CutAfterBytes holds
+	left       int    // bytes that may still pass
+	fromServer bool   // in this direction
+	refusing   bool   // what is to be refused then
+	passed     [2]int // bytes so far, to the server and from it
 }
 
 // NewProxy starts a proxy in front of the server of a URL. It ends with the
@@ -94,6 +100,53 @@ func (p *Proxy) CutAll() {
 	for c := range p.conns {
 		_ = c.Close() // that is all that is wanted of it
 	}
+}
+
+// CutAfterBytes has every connection cut once that many bytes have gone in one
+// direction, on all of them together; afterwards new connections are refused if
+// refuse says so. What was set before no longer holds.
+func (p *Proxy) CutAfterBytes(n int, fromServer, refuse bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limited, p.left, p.fromServer, p.refusing = true, n, fromServer, refuse
+}
+
+// CutNoMore ends what [Proxy.CutAfterBytes] and [Proxy.Refuse] began. It
+// reports whether anything was cut.
+func (p *Proxy) CutNoMore() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.limited
+	p.limited, p.refuses = false, false
+	return !was
+}
+
+// Passed is how many bytes have passed, to the server and from it.
+func (p *Proxy) Passed() (to, from int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.passed[0], p.passed[1]
+}
+
+// spend takes n bytes from those that may pass, and returns how many of them
+// may and whether these were the last.
+func (p *Proxy) spend(n int, fromServer bool) (may int, spent bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	direction := 0
+	if fromServer {
+		direction = 1
+	}
+	p.passed[direction] += n
+	if !p.limited || fromServer != p.fromServer {
+		return n, false
+	}
+	may = min(n, p.left)
+	if p.left -= may; p.left > 0 {
+		return may, false
+	}
+	p.limited, p.refuses = false, p.refusing
+	return may, true
 }
 
 func (p *Proxy) accept() {
@@ -171,7 +224,12 @@ func (p *Proxy) pump(from, to net.Conn, step Step) {
 		case Torn:
 			f.raw = f.raw[:len(f.raw)/2]
 		}
-		if _, err := to.Write(f.raw); err != nil || verdict != Pass {
+		may, spent := p.spend(len(f.raw), step.FromServer)
+		if _, err := to.Write(f.raw[:may]); err != nil || verdict != Pass {
+			return
+		}
+		if spent {
+			p.CutAll()
 			return
 		}
 	}

@@ -273,7 +273,7 @@ func (a *attempt) tryWithin(ctx context.Context, within func(context.Context, fu
 	switch {
 	case err == nil && wrote:
 		a.store.remember(a.key, w)
-	case err != nil && wrote && ours(err) == nil && judge(err) == lost:
+	case err != nil && wrote && ours(err) == nil && uncommitted(err):
 		a.lose(err, w)
 	}
 	return receipt, err

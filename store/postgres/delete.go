@@ -49,7 +49,7 @@ func (s *Store) delete(ctx context.Context, id selvage.ThreadID, strategy selvag
 		case ours(err) != nil:
 			return err
 		}
-		if judge(err) == lost && d.tombstone.Version > 0 {
+		if uncommitted(err) && d.tombstone.Version > 0 {
 			d.sent = append(d.sent, d.tombstone)
 		}
 		if failures++; failures > retries || !s.heal(err) {

@@ -76,7 +76,7 @@ func (a *erasing) run(ctx context.Context) (receipt selvage.Receipt, err error) 
 		case ctx.Err() != nil:
 			return selvage.Receipt{}, ctx.Err()
 		}
-		if w != nil && judge(err) == lost {
+		if w != nil && uncommitted(err) {
 			a.sent = &w.plan.Change.Hash
 		}
 		if n == retries || !errors.Is(err, errAgain) && !a.store.heal(err) {

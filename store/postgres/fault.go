@@ -64,6 +64,15 @@ func judgeAnswer(pg *pgconn.PgError) verdict {
 	}
 }
 
+// uncommitted reports whether an error leaves open what became of a transaction
+// that was to be committed. The driver's word that nothing was sent counts for
+// nothing here: where the answer to a commit is cut, it closes the connection
+// and then says only that it is closed.
+func uncommitted(err error) bool {
+	v := judge(err)
+	return v == lost || v == unsent
+}
+
 // fault turns an error of the driver into one of the store's. Nothing of the
 // connection's secrets is in the errors of the driver that come here.
 func fault(ctx context.Context, what string, err error) error {

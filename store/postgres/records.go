@@ -51,7 +51,7 @@ func (e records) Update(ctx context.Context, topic string, write func(record.Tx)
 			return nil
 		case ctx.Err() != nil, ours(err) != nil:
 			return fault(ctx, "write records", err)
-		case committing && judge(err) == lost:
+		case committing && uncommitted(err):
 			e.s.heal(err) // for the next call
 			return fmt.Errorf("write records: the commit was sent and not answered (%s): %w", describe(err), selvage.ErrUnknownOutcome)
 		case n == retries || !e.s.heal(err):
