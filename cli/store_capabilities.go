@@ -26,6 +26,7 @@ var capabilities = []struct {
 	{"integrity", "check the files or tables themselves", offers[selvage.Checker]},
 	{"import", "take in logs of other stores, headers unchanged", offers[selvage.Importer]},
 	{"tenancy", "keep tenants apart", offers[selvage.Tenancy]},
+	{"repair", "make views anew from the log", offers[selvage.Repairer]},
 	{"inspect", "count what is kept", offers[selvage.Inspector]},
 }
 

@@ -179,7 +179,7 @@ func (i *intake) take(ctx context.Context, tx pgx.Tx, h *head, c *selvage.Change
 // the tombstone that another store wrote.
 func (i *intake) bury(ctx context.Context, tx pgx.Tx, h *head, p *commit.Plan) (*head, error) {
 	if h.Thread.Version == 0 {
-		if _, err := tx.Exec(ctx, `INSERT INTO selvage.threads (tenant, thread, hash) VALUES ($1::text, $2::bytea, ''::bytea) ON CONFLICT DO NOTHING`,
+		if _, err := tx.Exec(ctx, `INSERT INTO selvage.threads (tenant, thread, hash) VALUES ($1::text, $2::bytea, decode(repeat('00', 32), 'hex')) ON CONFLICT DO NOTHING`,
 			i.key.tenant, packID(string(i.key.id))); err != nil {
 			return nil, err
 		}

@@ -19,6 +19,8 @@ func (s *Store) Capability(target any) bool {
 		*t = forker{s}
 	case *selvage.Compactor:
 		*t = compactor{s}
+	case *selvage.Repairer:
+		*t = s
 	case *selvage.Importer:
 		*t = s
 	case *selvage.Tenancy:
@@ -38,7 +40,7 @@ func (s *Store) Capability(target any) bool {
 // forOperators reports whether a capability reaches beyond one tenant.
 func forOperators(target any) bool {
 	switch target.(type) {
-	case *selvage.Tenancy, *selvage.Inspector, *selvage.Checker:
+	case *selvage.Tenancy, *selvage.Repairer, *selvage.Inspector, *selvage.Checker:
 		return true
 	default:
 		return false

@@ -15,8 +15,9 @@ type txn struct {
 	c       *conn
 	tenant  string // of the member that runs now
 	now     time.Time
-	written int64 // rows, those undone again left out
-	pos     int64 // of the last change of the store; -1: not read yet
+	written int64   // rows, those undone again left out
+	pos     int64   // of the last change of the store; -1: not read yet
+	places  []int64 // what the next changes are given, before new positions; for a log that is taken in again
 	// changed are the threads as they will be after the commit.
 	changed map[threadKey]*entry
 }
@@ -112,6 +113,11 @@ func (t *txn) remember(e *entry) {
 // nextPos returns the position of the next change of the store. Positions are
 // never used twice: the last change of all is never deleted, only followed.
 func (t *txn) nextPos() (int64, error) {
+	if len(t.places) > 0 {
+		pos := t.places[0]
+		t.places = t.places[1:]
+		return pos, nil
+	}
 	if t.pos < 0 {
 		found, err := t.c.one(func(r *rows) { t.pos = r.int(0) }, lastPosition)
 		if err != nil {
