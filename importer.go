@@ -21,7 +21,8 @@ type Importer interface {
 	// version after the thread's own match a [ConflictError]. A parent need
 	// not be there. A tombstone deletes what there is of the thread, and may
 	// be the first change of a thread that does not exist. The fence is not
-	// asked: import into threads that nobody runs.
+	// asked: import into threads that nobody runs. Outbox entries are imported
+	// as facts and not delivered: that is for the store they were appended to.
 	//
 	// [ErrUnavailable] and [ErrUnknownOutcome] leave open how far it came;
 	// import the same changes again.

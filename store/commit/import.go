@@ -38,6 +38,7 @@ func Import(h *Head, c *selvage.Change, rd Reader) (*Imported, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Outbox = nil // the store it comes from delivers
 	return &Imported{set, p}, nil
 }
 
@@ -77,8 +78,11 @@ func importTombstone(h *Head, c *selvage.Change) (*Imported, error) {
 }
 
 // orphans takes a parent that is not there for a root: in the order of a copy
-// it may come later, or have been deleted since.
+// it may come later, or have been deleted since. It knows of no deliveries,
+// because none are asked for.
 type orphans struct{ Reader }
+
+func (orphans) Delivery([]byte) ([]byte, error) { return nil, nil }
 
 func (o orphans) Parent(id selvage.ThreadID) (selvage.ThreadID, bool, error) {
 	parent, exists, err := o.Reader.Parent(id)
