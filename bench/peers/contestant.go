@@ -38,6 +38,7 @@ type contestant struct {
 	place        place
 	keeper       keeper
 
+	opened     bool
 	durability string
 	pid        int
 	before     int64 // bytes stored before the turns that are measured

@@ -113,4 +113,9 @@ func (d *database) ask(ctx context.Context, query string, n *int64) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-func (d *database) remove() error { return d.cluster.Drop(d.url) }
+func (d *database) remove() error {
+	if d.url == "" {
+		return nil // it was never created
+	}
+	return d.cluster.Drop(d.url)
+}

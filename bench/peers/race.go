@@ -47,7 +47,7 @@ func race(ctx context.Context, cfg config, cluster *pgtest.Cluster, messages int
 	}
 	defer func() {
 		for _, k := range all {
-			err = errors.Join(err, k.place.remove())
+			err = errors.Join(err, k.end())
 		}
 	}()
 	for _, k := range all {
@@ -83,11 +83,12 @@ func (k *contestant) prepare(ctx context.Context, cfg config, c course) (err err
 	if k.durability, k.pid, err = k.keeper.open(ctx, k.place.address()); err != nil {
 		return err
 	}
+	k.opened = true
 	speaker := newSpeaker(1) // the same for each
 	for round := range cfg.rounds {
 		for i := range c.threads {
 			if err := k.keeper.seed(ctx, c.thread(round, i), speaker.turns(c.messages/2)); err != nil {
-				return errors.Join(err, k.keeper.close())
+				return err
 			}
 		}
 	}
@@ -97,12 +98,12 @@ func (k *contestant) prepare(ctx context.Context, cfg config, c course) (err err
 	}
 	for thread, messages := range once {
 		if err := k.keeper.seed(ctx, thread, speaker.turns(messages/2)); err != nil {
-			return errors.Join(err, k.keeper.close())
+			return err
 		}
 	}
 	for range c.warm {
 		if _, err := k.keeper.take(ctx, "warm", speaker.turn()); err != nil {
-			return errors.Join(err, k.keeper.close())
+			return err
 		}
 	}
 	k.before, err = k.place.stored(ctx)
@@ -154,5 +155,14 @@ func (k *contestant) round(ctx context.Context, c course, round int) error {
 // finish looks at what was stored.
 func (k *contestant) finish(ctx context.Context, c course) (result, error) {
 	after, err := k.place.stored(ctx)
-	return k.result(c.messages, after), errors.Join(err, k.keeper.close())
+	return k.result(c.messages, after), err
+}
+
+// end closes what is open and removes what was kept.
+func (k *contestant) end() error {
+	var err error
+	if k.opened {
+		err = k.keeper.close()
+	}
+	return errors.Join(err, k.place.remove())
 }

@@ -3,16 +3,13 @@ package yardstick
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// Sample is what one side of a measurement did. It is safe for concurrent use
-// while it is filled, and read once that is over.
+// Sample is what one side of a measurement did. It serves one goroutine.
 type Sample struct {
-	mu    sync.Mutex
 	ops   int
 	took  time.Duration
 	times []time.Duration // of single operations, if they were taken
@@ -83,16 +80,12 @@ func (s *Sample) During(ctx context.Context, d time.Duration, writers []func(con
 func (s *Sample) Batch(n int, do func() error) error {
 	start := time.Now()
 	err := do()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.ops += n
 	s.took += time.Since(start)
 	return err
 }
 
 func (s *Sample) add(times []time.Duration, took time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.ops += len(times)
 	s.took += took
 	s.times = append(s.times, times...)
@@ -100,9 +93,6 @@ func (s *Sample) add(times []time.Duration, took time.Duration) {
 
 // Ops is how many operations were done.
 func (s *Sample) Ops() int { return s.ops }
-
-// Took is how long they took, all writers beside each other.
-func (s *Sample) Took() time.Duration { return s.took }
 
 // Rate is the number of operations a second; 0 if nothing was done.
 func (s *Sample) Rate() float64 {
