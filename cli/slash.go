@@ -12,6 +12,8 @@ import (
 
 const slashHelp = `/history   the messages of this thread
 /state     its state document
+/fork      go on in a copy of this thread; /fork ID names it
+/rewind N  take back the last N turns; without N, the last one
 /model     the model that answers; /model PROVIDER/NAME changes it
 /help      this list
 /exit      leave; everything is kept
@@ -38,7 +40,11 @@ func (c *conversation) command(ctx context.Context, text string) (leave bool, er
 		err = c.showHistory(ctx)
 	case "model":
 		err = c.changeModel(rest)
-	case "end", "fork", "rewind":
+	case "fork":
+		err = c.forkHere(ctx, rest)
+	case "rewind":
+		err = c.rewindTurns(ctx, rest)
+	case "end":
 		c.err.line("/%s is not offered yet. /exit leaves; everything is kept.", name)
 	default:
 		hint := "/help lists the commands"

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/state"
+)
+
+func (a *app) threadEditCommand() *cobra.Command {
+	var sets, deletes []string
+	var at version
+	cmd := &cobra.Command{
+		Use: "edit ID --set /PATH=JSON", Short: "Change the state document of a thread", Args: exactly(1, "the id of a thread"), ValidArgsFunction: a.completeThreads,
+		Long: `Change the state document of a thread. All of it takes effect in one version, or
+nothing does: first what --set says, in order, then what --delete says.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			patch, err := editPatch(sets, deletes)
+			if err != nil {
+				return err
+			}
+			return a.changeThread(cmd.Context(), args[0], func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
+				set := selvage.ChangeSet{ID: selvage.NewID(), Reason: selvage.ReasonStateEdited, Patches: []selvage.StatePatch{{Source: "cli:edit", Ops: patch}}}
+				receipt, err := store.Append(ctx, id, set, atVersion(at.v))
+				if errors.Is(err, selvage.ErrConflict) {
+					return hinted(err, "look at it again (`selvage thread state "+quote(string(id))+"`), and name the version it has now")
+				}
+				if err != nil {
+					return err
+				}
+				doc := &changedDocument{id, receipt.Version, receipt.Hash}
+				return a.show(doc, func() { a.note("%s is at version %d", id, doc.Version) })
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&sets, "set", nil, "put a value at a path: `/PATH=JSON`, repeatable")
+	f.StringArrayVar(&deletes, "delete", nil, "take away what is at a `/PATH`, repeatable")
+	f.Var(&at, "if-version", "only if the thread is at this `VERSION`")
+	return cmd
+}
+
+// editPatch makes a patch of what was typed.
+func editPatch(sets, deletes []string) (state.Patch, error) {
+	const example = `for example --set '/plan/step=2' --set '/name="Ann"' --delete /draft`
+	var patch state.Patch
+	for _, text := range sets {
+		path, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usage(example, "--set: %q is not /PATH=JSON", text)
+		}
+		at, err := state.ParsePointer(path)
+		if err != nil {
+			return nil, usage(example, "--set: %v", err)
+		}
+		v, err := state.ParseValue([]byte(value))
+		if err != nil {
+			return nil, usage(example+"; text needs its quotes", "--set %s: %q is not JSON: %v", path, value, err)
+		}
+		patch = append(patch, state.Set(at, v))
+	}
+	for _, text := range deletes {
+		at, err := state.ParsePointer(text)
+		if err != nil {
+			return nil, usage(example, "--delete: %v", err)
+		}
+		patch = append(patch, state.Delete(at))
+	}
+	if len(patch) == 0 {
+		return nil, usage(example, "nothing to change: --set and --delete are missing")
+	}
+	return patch, nil
+}

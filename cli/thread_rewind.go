@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvagehq/selvage"
+)
+
+// changedDocument is what a command prints that changed a thread.
+type changedDocument struct {
+	ID      selvage.ThreadID `json:"id"`
+	Version selvage.Version  `json:"version"`
+	Hash    selvage.Hash     `json:"hash"`
+}
+
+// rewoundDocument is what thread rewind prints.
+type rewoundDocument struct {
+	changedDocument
+	To     selvage.Version `json:"to"`
+	Undone []undoneCall    `json:"not_undone"` // calls with effects that stay
+}
+
+// undoneCall is a tool call that ran after the version a thread went back to.
+type undoneCall struct {
+	CallID  string             `json:"call_id"`
+	Name    string             `json:"name"`
+	Status  selvage.CallStatus `json:"status"`
+	Version selvage.Version    `json:"version"` // that says so
+}
+
+func (a *app) threadRewindCommand() *cobra.Command {
+	var to, at version
+	cmd := &cobra.Command{
+		Use: "rewind ID --to VERSION", Short: "Take messages and state back to a version", Args: exactly(1, "the id of a thread"), ValidArgsFunction: a.completeThreads,
+		Long: `Take messages and state back to what they were at a version. That is a change
+like any other: what it hides stays in the log, every version can still be read,
+and another rewind shows it again. Runs, costs and the effects of tools stay.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to.v == 0 {
+				return usage("`selvage thread log "+quote(args[0])+"` lists its versions", "--to is missing: the version to go back to")
+			}
+			return a.changeThread(cmd.Context(), args[0], func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
+				doc, err := rewind(ctx, store, id, to.v, at.v)
+				if err != nil {
+					return notReached(ctx, store, id, to.v, err)
+				}
+				a.warnUndone(doc)
+				return a.show(doc, func() { a.note("%s is back at version %d; that is version %d", id, doc.To, doc.Version) })
+			})
+		},
+	}
+	cmd.Flags().Var(&to, "to", "the `VERSION` to go back to")
+	cmd.Flags().Var(&at, "if-version", "only if the thread is at this `VERSION`")
+	return cmd
+}
+
+// changeThread opens the store to change the thread that an argument names.
+func (a *app) changeThread(ctx context.Context, arg string, body func(context.Context, selvage.Store, selvage.ThreadID) error) error {
+	id, err := threadID(arg)
+	if err != nil {
+		return err
+	}
+	return a.withStore(ctx, forChanging, func(ctx context.Context, store selvage.Store) error {
+		return plainly(id, body(ctx, store, id))
+	})
+}
+
+// atVersion is the precondition of a flag that may be left out.
+func atVersion(v selvage.Version) selvage.Precondition {
+	if v == 0 {
+		return selvage.Any()
+	}
+	return selvage.Exact(v)
+}
+
+// rewind goes back to a version, if a thread is at another one or at any.
+func rewind(ctx context.Context, store selvage.Store, id selvage.ThreadID, to, at selvage.Version) (*rewoundDocument, error) {
+	set := selvage.ChangeSet{ID: selvage.NewID(), Rewind: &to}
+	receipt, err := store.Append(ctx, id, set, atVersion(at))
+	if err != nil {
+		return nil, explainRewind(id, err)
+	}
+	doc := &rewoundDocument{changedDocument: changedDocument{id, receipt.Version, receipt.Hash}, To: to, Undone: []undoneCall{}}
+	doc.Undone, err = effectsAfter(ctx, store, id, to, receipt.Version)
+	return doc, err
+}
+
+// explainRewind says what to do about a run that stands in the way.
+func explainRewind(id selvage.ThreadID, err error) error {
+	var invalid *selvage.InvalidError
+	if errors.As(err, &invalid) && strings.Contains(invalid.Reason, "is open") {
+		f := classify(hinted(err, "let it end, or go on with the thread: `selvage chat --thread "+quote(string(id))+"`"))
+		f.exit = exitConflict
+		return f
+	}
+	return err
+}
+
+// effectsAfter returns the calls of once tools that may have had their effect
+// between two versions.
+func effectsAfter(ctx context.Context, store selvage.Store, id selvage.ThreadID, after, before selvage.Version) ([]undoneCall, error) {
+	calls := []undoneCall{}
+	index := make(map[string]int)
+	limit := selvage.MaxPage
+	q := selvage.ChangeQuery{After: after, Before: before, Limit: &limit}
+	for {
+		page, err := store.Changes(ctx, id, q)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Items {
+			set, err := page.Items[i].Set()
+			if err != nil {
+				return nil, err
+			}
+			for _, u := range set.Calls {
+				at, known := index[u.CallID]
+				switch {
+				case known:
+					calls[at].Status, calls[at].Version = u.Status, page.Items[i].Version
+				case u.Effect == selvage.EffectOnce:
+					index[u.CallID] = len(calls)
+					calls = append(calls, undoneCall{u.CallID, u.Name, u.Status, page.Items[i].Version})
+				}
+			}
+		}
+		if page.Next == "" {
+			break
+		}
+		q.Cursor = page.Next
+	}
+	kept := []undoneCall{}
+	for _, c := range calls {
+		if c.Status != selvage.CallFailed && c.Status != selvage.CallCancelled && c.Status != selvage.CallSuspended {
+			kept = append(kept, c)
+		}
+	}
+	return kept, nil
+}
+
+// warnUndone tells, also with --quiet, what a rewind cannot take back.
+func (a *app) warnUndone(doc *rewoundDocument) {
+	for _, c := range doc.Undone {
+		what := "was done"
+		if c.Status != selvage.CallSucceeded {
+			what = "may have been done"
+		}
+		a.tell("%s", fmt.Sprintf("not undone: %s %s at version %d (call %s)", c.Name, what, c.Version, c.CallID))
+	}
+}
