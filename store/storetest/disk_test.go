@@ -108,6 +108,24 @@ func (h *handle) Release(ctx context.Context, l selvage.Lease) error {
 	return err
 }
 
+// watcher is the disk's.
+func (h *handle) watcher() selvage.Watcher {
+	w, _ := selvage.As[selvage.Watcher](h.disk.Store)
+	return w
+}
+
+func (h *handle) Events(ctx context.Context, id selvage.ThreadID, q selvage.EventQuery) (selvage.EventPage, error) {
+	return during(h, func() (selvage.EventPage, error) { return h.watcher().Events(ctx, id, q) })
+}
+
+func (h *handle) Feed(ctx context.Context, q selvage.FeedQuery) (selvage.FeedPage, error) {
+	return during(h, func() (selvage.FeedPage, error) { return h.watcher().Feed(ctx, q) })
+}
+
+func (h *handle) End(ctx context.Context) (selvage.FeedPosition, error) {
+	return during(h, func() (selvage.FeedPosition, error) { return h.watcher().End(ctx) })
+}
+
 // TestReopenAndShare runs what only stores with a disk claim, and sequences
 // with restarts in them.
 func TestReopenAndShare(t *testing.T) {
@@ -127,13 +145,13 @@ func TestReopenAndShare(t *testing.T) {
 	ran := 0
 	for _, g := range groups(cfg) {
 		switch g.name {
-		case "Reopen", "Share", "Sequences":
+		case "Reopen", "Share", "Sequences", "WatcherReopen", "WatcherShare":
 			t.Run(g.name, func(t *testing.T) { g.run(t, cfg) })
 			ran++
 		}
 	}
-	if ran != 3 {
-		t.Errorf("%d of 3 groups were run", ran)
+	if ran != 5 {
+		t.Errorf("%d of 5 groups were run", ran)
 	}
 }
 

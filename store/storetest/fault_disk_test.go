@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -30,7 +32,7 @@ func diskFaults() []diskFault {
 			[]string{"Reopen/EverythingIsThere", "Reopen/TheChainGoesOn", "Reopen/ReplaysAreKnown", "Reopen/RulesAreKept", "Reopen/EveryVersionIsThere",
 				"Reopen/TombstonesStay", "Reopen/LeasesStay", "Reopen/CursorsStay", "Reopen/AcknowledgedIsWritten",
 				"Share/EachSeesTheOther", "Share/OneChain", "Share/OneWinnerAcross", "Share/OneEffectAcross", "Share/OneLeaseAcross",
-				"Share/FencedAcross", "Share/CursorsAreShared", "Share/StateIsShared"}},
+				"Share/FencedAcross", "Share/CursorsAreShared", "Share/StateIsShared", "WatcherReopen/PositionsStay", "WatcherShare/PositionsAreShared"}},
 		{"finds no leases", func(d *disk, _ *faulty) *faulty {
 			return sound(&disk{d.Store, inmem.New(inmem.Options{})})
 		}, []string{"Reopen/LeasesStay", "Share/OneLeaseAcross", "Share/FencedAcross"}},
@@ -61,6 +63,79 @@ func diskFaults() []diskFault {
 			onAppend(acknowledgeFirst)(f)
 			return f
 		}, []string{"Reopen/AcknowledgedIsWritten", "Share/OneChain"}},
+		{"counts positions of its own", func(d *disk, _ *faulty) *faulty {
+			f := sound(d)
+			positionsOfItsOwn(f, openings.Add(1))
+			return f
+		}, []string{"WatcherReopen/PositionsStay", "WatcherShare/PositionsAreShared"}},
+		{"looks for what others write now and then", func(d *disk, _ *faulty) *faulty {
+			f := sound(d)
+			lookNowAndThen(f)
+			return f
+		}, []string{"WatcherShare/OthersAreSeenSoon"}},
+		{"loses what others write", func(d *disk, _ *faulty) *faulty {
+			f := sound(d)
+			onFeedPage(func(p *selvage.FeedPage) {
+				p.Items = slices.DeleteFunc(p.Items, func(i selvage.FeedItem) bool { return i.Change.Version%5 == 3 })
+			})(f)
+			return f
+		}, []string{"WatcherShare/FeedOfBoth"}},
+	}
+}
+
+// positionsOfItsOwn makes the positions of one opening worthless to another.
+func positionsOfItsOwn(f *faulty, opening int64) {
+	feed, end := f.watching.feed, f.watching.end
+	f.watching.feed = func(ctx context.Context, q selvage.FeedQuery) (selvage.FeedPage, error) {
+		if !q.After.IsZero() {
+			q.After.Generation -= opening
+		}
+		page, err := feed(ctx, q)
+		page.Next.Generation += opening
+		for i := range page.Items {
+			page.Items[i].Position.Generation += opening
+		}
+		return page, err
+	}
+	f.watching.end = func(ctx context.Context) (selvage.FeedPosition, error) {
+		at, err := end(ctx)
+		at.Generation += opening
+		return at, err
+	}
+}
+
+// lookNowAndThen has who waits look every second.
+func lookNowAndThen(f *faulty) {
+	tick := func(ctx context.Context, look func() (found bool, err error)) error {
+		for {
+			if found, err := look(); found || err != nil {
+				return err
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	events, feed := f.watching.events, f.watching.feed
+	f.watching.events = func(ctx context.Context, id selvage.ThreadID, q selvage.EventQuery) (page selvage.EventPage, err error) {
+		wait := q.Wait
+		q.Wait = false
+		err = tick(ctx, func() (bool, error) {
+			page, err = events(ctx, id, q)
+			return len(page.Items) > 0 || !wait, err
+		})
+		return page, err
+	}
+	f.watching.feed = func(ctx context.Context, q selvage.FeedQuery) (page selvage.FeedPage, err error) {
+		wait := q.Wait
+		q.Wait = false
+		err = tick(ctx, func() (bool, error) {
+			page, err = feed(ctx, q)
+			return len(page.Items) > 0 || !wait, err
+		})
+		return page, err
 	}
 }
 
@@ -129,7 +204,7 @@ func diskKit(t *testing.T, fault diskFault) kit {
 		before := s.(*faulty)
 		return fault.open(before.sound.(*handle).disk, before)
 	}
-	return kit{TB: t, store: fresh(), fresh: fresh, share: again, reopen: func(old selvage.Store) selvage.Store {
+	return kit{TB: t, patience: faultPatience, store: fresh(), fresh: fresh, share: again, reopen: func(old selvage.Store) selvage.Store {
 		if err := old.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/inmem"
@@ -19,7 +20,7 @@ type fault struct {
 
 // faults are all the planted mistakes.
 func faults() []fault {
-	return slices.Concat(appendFaults(), ruleFaults(), readFaults(), pageFaults(), deleteFaults(), leaseFaults(), lifeFaults(), rewindFaults(), tenancyFaults(), outboxFaults())
+	return slices.Concat(appendFaults(), ruleFaults(), readFaults(), pageFaults(), deleteFaults(), leaseFaults(), lifeFaults(), rewindFaults(), tenancyFaults(), outboxFaults(), watchFaults())
 }
 
 // named are all promises by "Group/Promise", those about a disk included.
@@ -79,12 +80,18 @@ func TestFaultlessIsGreen(t *testing.T) {
 			if !wanted {
 				continue
 			}
-			if broken, output := record(t, p, testKit(t, func(*faulty) {})); broken {
+			k := testKit(t, func(*faulty) {})
+			k.patience = patience
+			if broken, output := record(t, p, k); broken {
 				t.Errorf("%s fails on a sound store:\n%s", name, output)
 			}
 		}
 	}
 }
+
+// faultPatience is how long the tests of faults wait in vain. What they wait
+// for is in memory.
+const faultPatience = 3 * time.Second
 
 // testKit is the kit for stores with a fault. Every store it opens is fresh.
 func testKit(t *testing.T, plant func(*faulty)) kit {
@@ -94,7 +101,7 @@ func testKit(t *testing.T, plant func(*faulty)) kit {
 		return f
 	}
 	fresh := func() selvage.Store { return open(inmem.New(inmem.Options{})) }
-	return kit{TB: t, store: fresh(), fresh: fresh}
+	return kit{TB: t, patience: faultPatience, store: fresh(), fresh: fresh}
 }
 
 // TestPromisesSaySomething checks the form of what is printed when a promise

@@ -33,12 +33,13 @@ type faulty struct {
 	release  func(ctx context.Context, l selvage.Lease) error
 	tenant   func(name string) (selvage.Store, error)
 	box      selvage.Outbox
+	watching badWatcher
 }
 
 // flawless is a faulty store without a fault yet.
 func flawless(s sound) *faulty {
 	box, _ := selvage.As[selvage.Outbox](s)
-	return &faulty{box: box, sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
+	return &faulty{box: box, watching: soundWatcher(s), sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
 		runs: s.Runs, delete: s.Delete, close: s.Close, acquire: s.Acquire, renew: s.Renew, release: s.Release, tenant: s.Tenant}
 }
 

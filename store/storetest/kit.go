@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/state"
@@ -17,6 +18,8 @@ type kit struct {
 	fresh  func() selvage.Store                    // opens a store of the test's own
 	reopen func(old selvage.Store) selvage.Store   // nil unless claimed
 	share  func(first selvage.Store) selvage.Store // nil unless claimed
+
+	patience time.Duration // with what should not take long
 }
 
 // on returns the kit working on another store.

@@ -81,7 +81,7 @@ func (g group) run(t *testing.T, cfg Config) {
 
 // bind makes the kit that a promise is tested with.
 func bind(t *testing.T, cfg Config, shared selvage.Store) *kit {
-	k := &kit{TB: t, store: shared, fresh: func() selvage.Store { return opened(t, cfg.New(t)) }}
+	k := &kit{TB: t, patience: patience, store: shared, fresh: func() selvage.Store { return opened(t, cfg.New(t)) }}
 	if cfg.Reopen != nil {
 		k.reopen = func(old selvage.Store) selvage.Store { return opened(t, cfg.Reopen(t, old)) }
 	}

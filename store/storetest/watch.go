@@ -36,12 +36,13 @@ func (k *kit) watcher() selvage.Watcher {
 	return w
 }
 
-// patience is how long something may take that should not take long.
+// patience is how long something may take that should not take long, on a busy
+// machine.
 const patience = time.Minute
 
 // patient returns a context for calls that wait.
 func (k *kit) patient() context.Context {
-	ctx, cancel := context.WithTimeout(k.Context(), patience)
+	ctx, cancel := context.WithTimeout(k.Context(), k.patience)
 	k.Cleanup(cancel)
 	return ctx
 }

@@ -155,6 +155,9 @@ func feedPageLimits(k *kit) {
 	if page := k.feed(selvage.FeedQuery{After: end, Limit: ptr(0), Wait: true}); len(page.Items) != 0 || page.Next != end {
 		k.Errorf("limit 0 answers %s; want an empty page that goes on where it began", encode(k, page))
 	}
+	if page := k.feed(selvage.FeedQuery{Limit: ptr(0)}); len(page.Items) != 0 {
+		k.Errorf("limit 0 answers %d changes from the beginning; want none", len(page.Items))
+	}
 	if page := k.feed(selvage.FeedQuery{After: end}); len(page.Items) != 0 || page.More {
 		k.Errorf("the feed after its end is %s; want it empty", encode(k, page))
 	}

@@ -28,7 +28,7 @@ func watcherReopenPromises() []promise {
 // The machine may be busy, so that not each of them has to be in time; one
 // that looked every second would not be for so many.
 func othersAreSeenSoon(k *kit) {
-	const within, rounds, inTime = 250 * time.Millisecond, 9, 3
+	const within, rounds, inTime = 250 * time.Millisecond, 7, 3
 	a, b := k.pair()
 	id := a.create(says("one"))
 	took := make(map[string][]time.Duration)

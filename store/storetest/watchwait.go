@@ -45,7 +45,7 @@ func (k *kit) waits(id selvage.ThreadID) map[string]func(context.Context) (int, 
 }
 
 // inTime returns what a call answers that must not take long.
-func inTime(call func() (int, error)) (n int, err error) {
+func (k *kit) inTime(call func() (int, error)) (n int, err error) {
 	type answer struct {
 		n   int
 		err error
@@ -55,13 +55,13 @@ func inTime(call func() (int, error)) (n int, err error) {
 		n, err := call()
 		done <- answer{n, err}
 	}()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(k.patience)
 	defer late.Stop()
 	select {
 	case a := <-done:
 		return a.n, a.err
 	case <-late.C:
-		return 0, fmt.Errorf("it goes on waiting after %v", patience)
+		return 0, fmt.Errorf("it goes on waiting after %v", k.patience)
 	}
 }
 
@@ -69,7 +69,7 @@ func nothingIsWaitedFor(k *kit) {
 	k = k.alone()
 	for what, wait := range k.waits(k.create(says("one"))) {
 		ctx, cancel := context.WithTimeout(k.Context(), 30*time.Millisecond)
-		n, err := inTime(func() (int, error) { return wait(ctx) })
+		n, err := k.inTime(func() (int, error) { return wait(ctx) })
 		if cancel(); !errors.Is(err, context.DeadlineExceeded) {
 			k.Errorf("waiting for %s where nothing happens answers %d items, %v; want the error of the context", what, n, err)
 		}
@@ -101,7 +101,7 @@ func appendEndsTheWait(k *kit) {
 					}
 					return err
 				}
-				n, err := inTime(func() (int, error) { return wait(k.patient()) })
+				n, err := k.inTime(func() (int, error) { return wait(k.patient()) })
 				if err == nil && n == 0 {
 					err = errors.New("it came back with nothing")
 				}
@@ -155,12 +155,12 @@ func cancelEndsTheWait(k *kit) {
 					cancel()
 					return nil
 				}
-				_, err := inTime(func() (int, error) { return wait(ctx) })
+				_, err := k.inTime(func() (int, error) { return wait(ctx) })
 				return err
 			})
 			cancel()
 			if !errors.Is(errs[1], context.Canceled) {
-				k.Errorf("waiting for %s with a context that is cancelled answers %v; want an error matching %q", what, errs[1], context.Canceled)
+				k.Fatalf("waiting for %s with a context that is cancelled answers %v; want an error matching %q", what, errs[1], context.Canceled)
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func closeEndsTheWait(k *kit) {
 			if i == len(calls) {
 				return k.store.Close()
 			}
-			_, err := inTime(func() (int, error) { return calls[i](k.patient()) })
+			_, err := k.inTime(func() (int, error) { return calls[i](k.patient()) })
 			return err
 		})
 		for _, err := range errs[:len(calls)] {
