@@ -27,6 +27,13 @@ var capabilities = []struct {
 	{"import", "take in logs of other stores, headers unchanged", offers[selvage.Importer]},
 	{"tenancy", "keep tenants apart", offers[selvage.Tenancy]},
 	{"repair", "make views anew from the log", offers[selvage.Repairer]},
+	{"memory", "remember things beyond threads", offers[selvage.Memory]},
+	{"config", "keep versioned configuration", offers[selvage.Config]},
+	{"publications", "publish versions together", offers[selvage.Publications]},
+	{"audit", "keep who changed what", offers[selvage.Audit]},
+	{"stream-checkpoints", "keep interrupted answers", offers[selvage.StreamCheckpoints]},
+	{"replay", "send again what was sent", offers[selvage.Replay]},
+	{"sweep", "remove what has expired", offers[selvage.Sweeper]},
 	{"inspect", "count what is kept", offers[selvage.Inspector]},
 }
 

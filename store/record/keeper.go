@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/selvagehq/selvage"
 )
@@ -52,13 +53,25 @@ func (k *Keeper) Capability(target any) bool {
 const tries = 3
 
 // update is Engine.Update, made again while its outcome is not known: write
-// finds its own traces. Again tells it that there may be some.
+// finds its own traces, and again tells it that there may be some. If it finds
+// none the outcome stays unknown, because others may have covered them.
 func (k *Keeper) update(ctx context.Context, topic string, write func(tx Tx, again bool) error) error {
+	var unknown error
 	for n := 0; ; n++ {
 		again := n > 0
 		err := k.engine.Update(ctx, topic, func(tx Tx) error { return write(tx, again) })
-		if !errors.Is(err, selvage.ErrUnknownOutcome) || ctx.Err() != nil || n == tries {
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, selvage.ErrUnknownOutcome):
+			unknown = err
+		case unknown != nil:
+			return fmt.Errorf("%w (looked for: %v)", unknown, err)
+		default:
 			return err
+		}
+		if ctx.Err() != nil || n == tries {
+			return unknown
 		}
 	}
 }

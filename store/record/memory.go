@@ -133,19 +133,16 @@ func (m memory) Delete(ctx context.Context, name selvage.MemoryName, pre selvage
 		err = invalid("precondition", "what is deleted must be there; use any, or the version")
 	}
 	if err == nil {
-		err = m.k.update(ctx, memoryTopic(name.Owner), func(tx Tx, again bool) error {
+		err = m.k.update(ctx, memoryTopic(name.Owner), func(tx Tx, _ bool) error {
 			key := memoryKey(name)
 			var row memoryRow
 			if _, _, err := load(tx, memorySpace, key, &row); err != nil {
 				return err
 			}
-			err := admit(pre, row.Version, memoryName(name))
-			if err != nil && row.Version == 0 && again {
-				return fmt.Errorf("%s is gone, by this call or by another: %w", memoryName(name), selvage.ErrUnknownOutcome)
+			if err := admit(pre, row.Version, memoryName(name)); err != nil {
+				return err
 			}
-			if err == nil {
-				_, err = tx.Delete(memorySpace, One(key))
-			}
+			_, err := tx.Delete(memorySpace, One(key))
 			return err
 		})
 	}
@@ -158,7 +155,7 @@ func (m memory) Delete(ctx context.Context, name selvage.MemoryName, pre selvage
 // Clear implements [selvage.Memory].
 func (m memory) Clear(ctx context.Context, owner selvage.MemoryOwner) (n int, err error) {
 	if err = checkOwner(owner); err == nil {
-		err = m.k.update(ctx, memoryTopic(owner), func(tx Tx, again bool) error {
+		err = m.k.update(ctx, memoryTopic(owner), func(tx Tx, _ bool) error {
 			removed, err := tx.Delete(memorySpace, below(keyOf(string(owner))))
 			if err != nil {
 				return err
