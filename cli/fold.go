@@ -180,6 +180,8 @@ func (f *fold) meets(head *selvage.Head) error {
 		return bad("has another hash than the last change")
 	case head.NextSeq != max(f.head.NextSeq, 1):
 		return bad("counts to message %d and the log to %d", head.NextSeq-1, f.head.NextSeq-1)
+	case f.head.Horizon > f.head.Thread.Version:
+		return bad("has a state, and the log has lost what it came from")
 	case !head.State.Equal(f.doc):
 		return bad("has another state than the log adds up to")
 	}

@@ -25,6 +25,8 @@ var capabilities = []struct {
 	{"watch", "tell what happens to threads", offers[selvage.Watcher]},
 	{"integrity", "check the files or tables themselves", offers[selvage.Checker]},
 	{"import", "take in logs of other stores, headers unchanged", offers[selvage.Importer]},
+	{"erase", "take the content of messages out of a history", offers[selvage.Eraser]},
+	{"compact", "give up the history of states", offers[selvage.Compactor]},
 	{"tenancy", "keep tenants apart", offers[selvage.Tenancy]},
 	{"repair", "make views anew from the log", offers[selvage.Repairer]},
 	{"memory", "remember things beyond threads", offers[selvage.Memory]},

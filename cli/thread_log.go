@@ -27,6 +27,8 @@ type changeDocument struct {
 	Messages    int              `json:"messages"` // how many it added
 	Dropped     []int            `json:"dropped,omitempty"`
 	Bytes       int              `json:"bytes"` // of its body
+	Erased      []int            `json:"erased,omitempty"`
+	Compacted   bool             `json:"compacted,omitempty"` // its part in the state is gone
 }
 
 func (a *app) threadLogCommand() *cobra.Command {
@@ -78,5 +80,6 @@ func changeOf(c *selvage.Change) *changeDocument {
 	body := selvage.Body{Messages: c.Messages, Rest: c.Rest}
 	return &changeDocument{ThreadID: c.ThreadID, Version: c.Version, ID: c.ID, Reason: c.Reason, Run: c.RunID, RunID: c.RunID,
 		ParentRunID: c.ParentRunID, At: c.At, Hash: c.Hash, Prev: c.Prev, Content: c.Content, FirstSeq: c.FirstSeq,
-		Messages: c.Added, Dropped: c.Dropped, Bytes: body.Size()}
+		Messages: c.Added, Dropped: c.Dropped, Bytes: body.Size(),
+		Erased: c.Erased(), Compacted: c.StateGone()}
 }

@@ -78,6 +78,9 @@ func (a *app) printMessage(m *selvage.Message) {
 // describe writes what is in a message as text.
 func describe(m *selvage.Message) string {
 	var parts []string
+	if m.Erased {
+		parts = append(parts, "[erased]")
+	}
 	for i := range m.Content {
 		switch p := &m.Content[i]; p.Type {
 		case selvage.PartText:

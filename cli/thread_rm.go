@@ -119,27 +119,11 @@ func (r *removal) confirm(ctx context.Context, id selvage.ThreadID, n int) error
 	if r.yes {
 		return nil
 	}
-	if !isTerminal(r.stdin) {
-		return usage("add --yes if you mean it", "nobody can be asked whether to remove %q", id)
-	}
 	what := fmt.Sprintf("%q", id)
 	if n > 1 {
 		what += fmt.Sprintf(" and %d threads below it", n-1)
 	}
-	_, _ = fmt.Fprintf(r.err, "Remove %s for good? [y/N] ", what) // r.err keeps it
-	var answer line
-	select {
-	case answer = <-typed(ctx, r.stdin):
-	case <-ctx.Done():
-		answer.err = ctx.Err()
-	}
-	if answer.err != nil {
-		return answer.err
-	}
-	if a := strings.ToLower(strings.TrimSpace(answer.text)); a != "y" && a != "yes" {
-		return &failure{exit: exitFailed, class: "declined", err: fmt.Errorf("%q stays", id)}
-	}
-	return nil
+	return r.app.confirm(ctx, fmt.Sprintf("Remove %s for good?", what), fmt.Sprintf("%q stays", id))
 }
 
 // seize takes the lease of each thread, so that no run is at work on it, and

@@ -19,6 +19,10 @@ type proof struct {
 	fold     *fold
 	changes  int
 	compared int64 // messages
+
+	erased    erasures
+	beyond    selvage.Version // as far as the log was asked for erasures
+	compacted int             // changes
 }
 
 // verifyThread proves that a thread is what its log says: each change follows
@@ -27,14 +31,37 @@ type proof struct {
 // to. What is appended meanwhile is left out. The error matches
 // [selvage.ErrCorrupt] and names the first version that is wrong.
 func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID) (*proof, error) {
+	for {
+		p, since, err := verifyOnce(ctx, store, id)
+		if err == nil || !disturbed(ctx, store, id, since, err) {
+			return p, err
+		}
+	}
+}
+
+// verifyOnce also returns the version up to which it proved the thread.
+func verifyOnce(ctx context.Context, store selvage.Store, id selvage.ThreadID) (*proof, selvage.Version, error) {
+	head, err := headOf(ctx, store, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	p, err := verifyUpTo(ctx, store, head)
+	return p, head.Thread.Version, err
+}
+
+// headOf loads a thread that is to be verified.
+func headOf(ctx context.Context, store selvage.Store, id selvage.ThreadID) (*selvage.Head, error) {
 	none := 0
 	head, err := store.Load(ctx, id, selvage.LoadOptions{Messages: &none})
 	if errors.Is(err, selvage.ErrCorrupt) {
 		return nil, provenOtherwise(ctx, store, id, err)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return &head, err
+}
+
+// verifyUpTo proves a thread as it was when its head was loaded.
+func verifyUpTo(ctx context.Context, store selvage.Store, head *selvage.Head) (*proof, error) {
+	id := head.Thread.ID
 	p := &proof{id: id, fold: newFold()}
 	for change, err := range changesUpTo(ctx, store, id, head.Thread.Version) {
 		if err == nil {
@@ -44,12 +71,15 @@ func verifyThread(ctx context.Context, store selvage.Store, id selvage.ThreadID)
 			return nil, p.at(p.version+1, err)
 		}
 	}
+	if err := p.settle(ctx, store); err != nil {
+		return nil, err
+	}
 	// What differs in the messages counts only now: damage in the log shows in
 	// them too.
 	if err := p.compare(ctx, store); err != nil {
 		return nil, err
 	}
-	if err := p.meets(ctx, store, &head); err != nil {
+	if err := p.meets(ctx, store, head); err != nil {
 		return nil, p.at(head.Thread.Version, err)
 	}
 	return p, nil
@@ -72,6 +102,29 @@ func provenOtherwise(ctx context.Context, store selvage.Store, id selvage.Thread
 
 // endUnknown stands for the version of a thread that does not tell its own.
 const endUnknown selvage.Version = math.MaxInt64 - 1
+
+// changesAfter goes through what was appended after a version.
+func changesAfter(ctx context.Context, store selvage.Store, id selvage.ThreadID, v selvage.Version) iter.Seq2[selvage.Change, error] {
+	return func(yield func(selvage.Change, error) bool) {
+		limit := selvage.MaxPage
+		q := selvage.ChangeQuery{After: v, Limit: &limit}
+		for {
+			page, err := store.Changes(ctx, id, q)
+			if err != nil {
+				yield(selvage.Change{}, err)
+				return
+			}
+			for _, change := range page.Items {
+				if !yield(change, nil) {
+					return
+				}
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				return
+			}
+		}
+	}
+}
 
 // changesUpTo goes through the log. What cannot be read as a page is read
 // again change by change, so that everything before the damage is still seen.
@@ -148,6 +201,12 @@ func (p *proof) take(c *selvage.Change) error {
 		p.fold.bury(c)
 	} else if err := p.fold.take(c); err != nil {
 		return err
+	}
+	if err := p.erased.take(c); err != nil {
+		return err
+	}
+	if c.StateGone() {
+		p.compacted++
 	}
 	p.version, p.hash = c.Version, c.Hash
 	p.changes++

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvagehq/selvage"
+)
+
+// eraseDocument is an erasure in JSON.
+type eraseDocument struct {
+	ID       selvage.ThreadID        `json:"id"`
+	Version  selvage.Version         `json:"version"`
+	Hash     selvage.Hash            `json:"hash"`
+	ChangeID string                  `json:"change_id"`
+	Replayed bool                    `json:"replayed,omitempty"`
+	Erased   []selvage.ErasedMessage `json:"erased"`
+}
+
+func (a *app) threadEraseCommand() *cobra.Command {
+	var req selvage.EraseRequest
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "erase ID --message M", Short: "Take the content of messages out of a thread, for good",
+		Args: exactly(1, "the id of a thread"), ValidArgsFunction: a.completeThreads,
+		Long: `Take the content of messages out of a thread, for good. Their ids, roles and
+places stay, and a digest that proves that they were there and gives nothing
+away: ` + "`thread verify`" + ` holds as before. Every copy in the history of the thread
+goes. Copies in its state, in other messages, in forks, exports and backups are
+yours to find.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := threadID(args[0])
+			if err != nil {
+				return err
+			}
+			if len(req.Messages) == 0 {
+				return usage("`selvage thread messages "+quote(string(id))+" --visibility all -q` lists ids", "say which: --message M")
+			}
+			return a.withStore(cmd.Context(), forChanging, func(ctx context.Context, store selvage.Store) error {
+				return plainly(id, a.erase(ctx, store, id, req, yes))
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&req.Messages, "message", nil, "`ID` of a message; may be repeated")
+	f.StringVar(&req.ID, "change-id", "", "`ID` of the change that tells of it; the same id again does nothing twice")
+	f.BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+func (a *app) erase(ctx context.Context, store selvage.Store, id selvage.ThreadID, req selvage.EraseRequest, yes bool) error {
+	eraser, ok := selvage.As[selvage.Eraser](store)
+	if !ok {
+		return fmt.Errorf("this store cannot erase messages: %w", selvage.ErrUnsupported)
+	}
+	if !yes {
+		what := fmt.Sprintf("the content of message %q", req.Messages[0])
+		if n := len(req.Messages); n > 1 {
+			what = fmt.Sprintf("the content of %d messages", n)
+		}
+		if err := a.confirm(ctx, fmt.Sprintf("Erase %s of %q for good?", what, id), "nothing was erased"); err != nil {
+			return err
+		}
+	}
+	r, err := eraser.Erase(ctx, id, req)
+	if err != nil {
+		return err
+	}
+	one := 1
+	page, err := store.Changes(ctx, id, selvage.ChangeQuery{After: r.Version - 1, Limit: &one})
+	if err != nil {
+		return err
+	}
+	doc := &eraseDocument{ID: id, Version: r.Version, Hash: r.Hash, ChangeID: r.ChangeID, Replayed: r.Replayed, Erased: []selvage.ErasedMessage{}}
+	for i := range page.Items {
+		told, err := page.Items[i].Erasures()
+		if err != nil {
+			return err
+		}
+		doc.Erased = append(doc.Erased, told...)
+	}
+	return a.show(doc, func() {
+		for _, m := range doc.Erased {
+			where := fmt.Sprintf("message %d", m.Seq)
+			if m.Seq == 0 {
+				where = "a duplicate that was dropped"
+			}
+			a.note("erased %s: %s, of version %d", m.ID, where, m.Version)
+		}
+	})
+}
