@@ -49,6 +49,9 @@ func plainly(id selvage.ThreadID, err error) error {
 // notReached says where to look for the versions of a thread that has no such
 // version.
 func notReached(ctx context.Context, store selvage.Store, id selvage.ThreadID, at selvage.Version, err error) error {
+	if at != 0 && errors.Is(err, selvage.ErrGone) {
+		return hinted(err, "`selvage thread log "+quote(string(id))+" -o json` tells which versions are compacted; what was archived is in the archive")
+	}
 	if at == 0 || !errors.Is(err, selvage.ErrNotFound) {
 		return err
 	}

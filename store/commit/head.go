@@ -42,7 +42,7 @@ func (h *Head) openCall(id string) int {
 
 // GoneBelow is the error about the state at a version below the horizon.
 func GoneBelow(h *Head, v selvage.Version) error {
-	return fmt.Errorf("the state of thread %q below version %d was compacted, and that of version %d with it: %w",
+	return fmt.Errorf("thread %q: its state below version %d was compacted, and that of version %d with it: %w",
 		h.Thread.ID, h.Horizon, v, selvage.ErrGone)
 }
 
