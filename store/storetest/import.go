@@ -22,6 +22,7 @@ func importPromises() []promise {
 		{"AnotherHistory", "Importer.Import: a thread that has other changes at these versions already exists.", importOther},
 		{"Tombstones", "Importer.Import: a tombstone deletes what there is of the thread, or stands alone, and its recreation follows.", importTombstones},
 		{"ParentsMayBeMissing", "Importer.Import: a parent need not be there.", importOrphan},
+		{"RewindsAndForks", rule + ": what was rewound, hidden or forked is so again, at every version.", importRewound},
 		{"ManyAtOnce", "Importer.Import: imports of one log that run side by side leave it there once.", importTogether},
 	}
 }

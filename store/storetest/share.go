@@ -19,6 +19,7 @@ func sharePromises() []promise {
 		{"OneLeaseAcross", rule + ", and they never hold one thread's lease both.", oneLeaseAcross},
 		{"FencedAcross", rule + ": a take-over through one fences the writer of the other.", fencedAcross},
 		{"CursorsAreShared", rule + ": a list begun in one goes on in the other.", cursorsAreShared},
+		{"NoCyclesAcross", "CONTRACT 14: parent changes are serialised per tenant, so that no two of them close a circle, wherever they are.", noCyclesAcross},
 		{"CloseOneOnly", rule + ": closing one leaves the other as it is.", closeOneOnly},
 		{"StateIsShared", rule + ": a state that one keeps at hand never hides what the other wrote.", stateIsShared},
 	}
@@ -191,5 +192,59 @@ func stateIsShared(k *kit) {
 	a.refuseField(id, patch(state.Increment("/n", state.Int(1))), selvage.Any(), "patches[0]")
 	if got := a.state(id, 0); got != "{}" {
 		k.Errorf("state of a thread recreated through the other: got %s, want {}", got)
+	}
+}
+
+// noCyclesAcross has two processes move threads below each other.
+func noCyclesAcross(k *kit) {
+	a, b := k.pair()
+	for range 10 {
+		const n = 4
+		line := make([]selvage.ThreadID, n)
+		for i := range line {
+			line[i] = a.create(says("hello"))
+		}
+		errs := together(n, func(i int) error {
+			_, err := []selvage.Store{a.store, b.store}[i%2].Append(k.Context(), line[i], under(line[(i+1)%n]), selvage.Any())
+			return err
+		})
+		refused := 0
+		for i, err := range errs {
+			if err != nil {
+				refused++
+				k.class(fmt.Sprintf("parent change %d", i), err, selvage.ErrInvalid)
+			}
+		}
+		if refused != 1 {
+			k.Errorf("of %d parent changes that would close a circle %d were refused; want exactly 1", n, refused)
+		}
+		for _, id := range line {
+			at, steps := id, 0
+			for ; at != "" && steps <= n; steps++ {
+				at = b.parent(at)
+			}
+			if at != "" {
+				k.Fatalf("thread %q is its own ancestor", id)
+			}
+		}
+	}
+	// A child that is made while its parent is deleted has none, or keeps it.
+	for range 10 {
+		parent, child := a.create(says("parent")), newID()
+		errs := together(2, func(i int) error {
+			if i == 0 {
+				return a.store.Delete(k.Context(), parent, selvage.DeleteDetach)
+			}
+			_, err := b.store.Append(k.Context(), child, under(parent), selvage.New())
+			return err
+		})
+		if errs[0] != nil {
+			k.Errorf("delete failed: %v", errs[0])
+		}
+		if errs[1] != nil {
+			k.class("a child of a thread that is deleted", errs[1], selvage.ErrInvalid)
+		} else if got := a.parent(child); got != "" {
+			k.Errorf("the child was made and its parent is gone; it still names %q", got)
+		}
 	}
 }
