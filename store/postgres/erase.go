@@ -205,7 +205,7 @@ func (s *Store) readChange(ctx context.Context, q querier, id selvage.ThreadID, 
 	err := q.QueryRow(ctx, `SELECT `+changeColumns+` FROM selvage.changes c
 		WHERE c.tenant = $1::text AND c.thread = $2::bytea AND c.version = $3::bigint`, s.tenant, packID(string(id)), v).Scan(row.targets()...)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return selvage.Change{}, fmt.Errorf("thread %q: version %d is missing: %w", id, v, selvage.ErrCorrupt)
+		return selvage.Change{}, damaged(id, v, "it is missing")
 	}
 	if err != nil {
 		return selvage.Change{}, err

@@ -91,7 +91,7 @@ func (s *Store) addEvents(ctx context.Context, from querier, id selvage.ThreadID
 			break
 		}
 		if !r.there {
-			return false, fmt.Errorf("thread %q at version %d: version %d is missing: %w", id, r.head, v, selvage.ErrCorrupt)
+			return false, damaged(id, int64(v), "it is missing")
 		}
 		c, err := r.proven(id)
 		if err != nil {

@@ -144,3 +144,8 @@ func describeConnect(err *pgconn.ConnectError) string {
 // oneLine joins what the driver says in several lines, one for each address it
 // tried.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// damaged reports what is wrong with a version of a thread.
+func damaged(id selvage.ThreadID, version int64, format string, args ...any) error {
+	return &selvage.CorruptError{Thread: id, Version: selvage.Version(version), Reason: fmt.Sprintf(format, args...)}
+}

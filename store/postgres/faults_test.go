@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -185,7 +186,9 @@ func TestBackendsKilled(t *testing.T) {
 	})
 }
 
-func TestServerRestarted(t *testing.T) {
+// TestServerKilled ends by SIGKILL, in turns, a process that works for us, after
+// which the server ends the others and recovers, and the server itself.
+func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	server, err := pgtest.Start(pgtest.Options{Own: true})
 	if err != nil {
@@ -204,6 +207,8 @@ func TestServerRestarted(t *testing.T) {
 	s := open(t, url)
 	steady(t, s, 4, func() {
 		for range rounds {
+			advance(t, s, 5)
+			server.KillBackend(t, url)
 			advance(t, s, 5)
 			server.Kill(t)
 			if _, err := s.Load(t.Context(), "steady-0", selvage.LoadOptions{}); !errors.Is(err, selvage.ErrUnavailable) {
@@ -341,25 +346,66 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
+// Whatever of a thread is damaged, reading it names the thread and the version.
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	url := database(t)
-	s := open(t, url)
-	set := said("a", "hello")
-	set.Patches = []selvage.StatePatch{{Ops: state.Patch{state.Set("/n", state.Int(1))}}}
-	if _, err := s.Append(t.Context(), "t", set, selvage.New()); err != nil {
-		t.Fatal(err)
-	}
-	execIn(t, url, `UPDATE selvage.changes SET messages = set_byte(messages, length(messages) - 5, get_byte(messages, length(messages) - 5) # 1)`)
-	fresh := open(t, url)
-	for what, read := range map[string]func() error{
-		"load":     func() error { _, err := fresh.Load(t.Context(), "t", selvage.LoadOptions{}); return err },
-		"messages": func() error { _, err := fresh.Messages(t.Context(), "t", selvage.MessageQuery{}); return err },
-		"changes":  func() error { _, err := fresh.Changes(t.Context(), "t", selvage.ChangeQuery{}); return err },
-		"state":    func() error { _, err := fresh.State(t.Context(), "t", 0); return err },
+	for name, damage := range map[string]string{
+		"a message":           `UPDATE selvage.changes SET messages = set_byte(messages, length(messages) - 5, get_byte(messages, length(messages) - 5) # 1)`,
+		"the rest":            `UPDATE selvage.changes SET rest = set_byte(rest, length(rest) - 3, get_byte(rest, length(rest) - 3) # 1)`,
+		"the lengths":         `UPDATE selvage.changes SET sizes = '\\xffff7f'::bytea`,
+		"the seal":            `UPDATE selvage.changes SET salt = '\\x00'::bytea`,
+		"a hash":              `UPDATE selvage.changes SET hash = substring(hash for 31)`,
+		"a digest":            `UPDATE selvage.changes SET content = set_byte(content, 0, get_byte(content, 0) # 1)`,
+		"a reason":            `UPDATE selvage.changes SET reason = 99`,
+		"a row that is gone":  `DELETE FROM selvage.changes WHERE version = 1`,
+		"the head":            `UPDATE selvage.threads SET hash = substring(hash for 31)`,
+		"what the head tells": `UPDATE selvage.threads SET info = 'poem'::bytea`,
+		"the open run":        `UPDATE selvage.threads SET run = '['::bytea`,
 	} {
-		if err := read(); !errors.Is(err, selvage.ErrCorrupt) {
-			t.Errorf("%s of a damaged change: %v; want corrupt", what, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := database(t)
+			s := open(t, url)
+			set := said("a", "hello")
+			set.Messages = append(set.Messages, selvage.UserText("hello again"))
+			set.Patches = []selvage.StatePatch{{Ops: state.Patch{state.Set("/n", state.Int(1))}}}
+			if _, err := s.Append(t.Context(), "t", set, selvage.New()); err != nil {
+				t.Fatal(err)
+			}
+			execIn(t, url, strings.ReplaceAll(damage, `\\`, `\`))
+			readDamaged(t, open(t, url))
+		})
+	}
+}
+
+// readDamaged reads the thread in every way. The changes alone need not notice
+// that a head is damaged.
+func readDamaged(t *testing.T, s *postgres.Store) {
+	noticed := false
+	for what, read := range map[string]func() error{
+		"load":     func() error { _, err := s.Load(t.Context(), "t", selvage.LoadOptions{}); return err },
+		"messages": func() error { _, err := s.Messages(t.Context(), "t", selvage.MessageQuery{}); return err },
+		"changes":  func() error { _, err := s.Changes(t.Context(), "t", selvage.ChangeQuery{}); return err },
+		"state":    func() error { _, err := s.State(t.Context(), "t", 0); return err },
+		"replay":   func() error { _, err := s.Append(t.Context(), "t", said("a", "hello"), selvage.Any()); return err },
+	} {
+		err := read()
+		var damaged *selvage.CorruptError
+		switch {
+		case errors.As(err, &damaged):
+			noticed = true
+			if damaged.Thread != "t" || damaged.Version != 1 {
+				t.Errorf("%s names thread %q, version %d: %v; want \"t\", 1", what, damaged.Thread, damaged.Version, err)
+			}
+		case errors.Is(err, selvage.ErrCorrupt):
+			t.Errorf("%s: %v (%T); want a *CorruptError", what, err, err)
+		case err != nil && what != "replay":
+			t.Errorf("%s: %v; want corrupt", what, err)
+		case err == nil && what == "load":
+			t.Error("a load does not notice it")
 		}
+	}
+	if !noticed {
+		t.Error("nothing noticed it")
 	}
 }

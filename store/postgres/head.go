@@ -66,9 +66,11 @@ func (r *headRow) head(tenant string, id selvage.ThreadID) (*head, error) {
 		h.doc = &state.Document{}
 	}
 	h.Epoch, h.NextSeq, h.Deleted, h.Horizon = *r.epoch, *r.nextSeq, *r.deleted, selvage.Version(*r.horizon)
-	corrupt := func(what string, err error) error { return fmt.Errorf("thread %q: its %s: %w", id, what, err) }
+	corrupt := func(what string, err error) error {
+		return damaged(id, *r.version, "the %s of its head: %v", what, err)
+	}
 	if len(r.hash) != len(h.Hash) {
-		return nil, corrupt("hash", selvage.ErrCorrupt)
+		return nil, corrupt("hash", fmt.Errorf("it has %d bytes", len(r.hash)))
 	}
 	copy(h.Hash[:], r.hash)
 	if *r.version == 0 {
@@ -93,7 +95,7 @@ func (r *headRow) head(tenant string, id selvage.ThreadID) (*head, error) {
 	}
 	var err error
 	if h.Rewinds, err = commit.UnpackRewinds(r.rewinds); err != nil {
-		return nil, corrupt("history", fmt.Errorf("%w: %w", err, selvage.ErrCorrupt))
+		return nil, corrupt("history", err)
 	}
 	return h, nil
 }

@@ -238,7 +238,7 @@ func (l *loader) readSlowly(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	if !l.trim() {
-		return fmt.Errorf("messages before seq %d are missing: %w", l.head.NextSeq, selvage.ErrCorrupt)
+		return damaged(l.id, int64(l.head.Thread.Version), "messages before seq %d are missing", l.head.NextSeq)
 	}
 	return nil
 }
@@ -296,7 +296,7 @@ func (s *Store) versionOf(ctx context.Context, q querier, h *head, seq int64) (i
 			WHERE b.lo < b.hi)
 		SELECT lo FROM b WHERE lo >= hi`, s.tenant, packID(string(h.Thread.ID)), h.tombstone+1, int64(h.Thread.Version), seq).Scan(&v)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, fmt.Errorf("thread %q has a gap in its log: %w", h.Thread.ID, selvage.ErrCorrupt)
+		return 0, damaged(h.Thread.ID, int64(h.Thread.Version), "there is a gap in the log before it")
 	}
 	return v, err
 }

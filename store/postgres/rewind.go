@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -105,7 +104,7 @@ func (s *Store) stretch(ctx context.Context, q querier, h *head, seg commit.Segm
 				}
 			}
 			if next == began {
-				return nil, fmt.Errorf("thread %q: the message with seq %d is missing: %w", id, next, selvage.ErrCorrupt)
+				return nil, damaged(id, from, "the message with seq %d is missing", next)
 			}
 			if next == before {
 				break // there is a gap, which is jumped over

@@ -70,7 +70,7 @@ func (r *changeRow) change(thread selvage.ThreadID) (selvage.Change, error) {
 		c.Rest = json.RawMessage(emptyRest)
 	}
 	corrupt := func(what string) error {
-		return fmt.Errorf("thread %q version %d: its %s cannot be read: %w", thread, r.version, what, selvage.ErrCorrupt)
+		return damaged(thread, r.version, "its %s cannot be read", what)
 	}
 	if r.reason < 1 || int(r.reason) >= len(reasons) {
 		return c, corrupt("reason")
@@ -86,8 +86,8 @@ func (r *changeRow) change(thread selvage.ThreadID) (selvage.Change, error) {
 	if c.Messages, ok = unpackMessages(r.sizes, r.messages); !ok {
 		return c, corrupt("list of messages")
 	}
-	if err := c.SetSeal(r.salt); err != nil {
-		return c, err
+	if c.SetSeal(r.salt) != nil {
+		return c, corrupt("seal")
 	}
 	return c, c.VerifyContent()
 }
