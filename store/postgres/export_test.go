@@ -37,3 +37,6 @@ func (s *Store) ForgetHorizon() {
 		panic("the feed has no horizon of this form")
 	}
 }
+
+// Forget makes the store forget what it knows of a thread.
+func (s *Store) Forget(id selvage.ThreadID) { s.heads.drop(threadKey{s.tenant, id}) }
