@@ -76,14 +76,15 @@ const (
 )
 
 // Part is one piece of a message's content. An image or file is inline (Data)
-// or refers to a blob by its content address (Blob), never both.
+// or refers to a blob (Blob), never both. A blob whose id begins with
+// [BlobScheme] must have been put into the store.
 type Part struct {
 	Type      PartType        `json:"type"`
 	Text      string          `json:"text,omitempty"`       // text, reasoning
 	MediaType string          `json:"media_type,omitempty"` // image, file
 	Name      string          `json:"name,omitempty"`       // image, file
 	Data      []byte          `json:"data,omitempty"`       // image, file: inline bytes
-	Blob      string          `json:"blob,omitempty"`       // image, file: hex SHA-256 of the bytes
+	Blob      string          `json:"blob,omitempty"`       // image, file: an id of [Blobs], or a reference of the caller's own
 	Value     json.RawMessage `json:"value,omitempty"`      // data: any JSON
 	Signature string          `json:"signature,omitempty"`  // reasoning: what the provider wants back
 }

@@ -146,6 +146,9 @@ func (f *fold) KnownMessages(ids []string) ([]bool, error) {
 	return known, nil
 }
 
+// Blobs answers that there are none: what messages refer to is not verified.
+func (f *fold) Blobs(ids []selvage.Hash) ([]bool, error) { return make([]bool, len(ids)), nil }
+
 // Delivery is not asked for what the log says.
 func (f *fold) Delivery([]byte) ([]byte, error) { return nil, nil }
 

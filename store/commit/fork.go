@@ -90,7 +90,8 @@ func (f *Fork) Receipt(last *selvage.Change, replayed bool) (selvage.Receipt, er
 }
 
 // Plan works out the versions of the fork, from the head of the thread it is to
-// make. Of the reader only Parent is called.
+// make. Of the reader only
+// Parent and Blobs are called.
 func (f *Fork) Plan(target *Head, from *Origin, rd Reader, now time.Time) ([]Copy, error) {
 	parts, err := portions(from.Messages)
 	if err != nil {

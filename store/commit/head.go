@@ -65,6 +65,8 @@ type Reader interface {
 	Run(id selvage.RunID) (*selvage.Run, error)
 	// Call returns a journalled call of the thread, or nil.
 	Call(id string) (*selvage.Call, error)
+	// Blobs reports for each id whether the tenant has a blob of it.
+	Blobs(ids []selvage.Hash) ([]bool, error)
 	// Delivery returns the digest of the tenant's delivery that is known by a
 	// dedupe key, or nil.
 	Delivery(key []byte) (digest []byte, err error)
@@ -91,6 +93,10 @@ type Plan struct {
 	Runs []selvage.Run
 	// Calls are the rows of the calls the set journalled.
 	Calls []selvage.Call
+	// Blobs are those that the messages added refer to, each once. A store
+	// without blobs has none to refer to.
+	Blobs  []selvage.Hash
+	absent []selvage.Hash
 	// Outbox are the deliveries the set makes due.
 	Outbox []Delivery
 	// State is the document after the change; nil if the set leaves it alone.

@@ -3,6 +3,7 @@ package commit
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -37,6 +38,9 @@ func (r *Request) Judge(h *Head, rd Reader, now time.Time) (*Plan, error) {
 		return nil, err
 	}
 	if err := p.judgeMessages(r, h, rd); err != nil {
+		return nil, err
+	}
+	if err := p.judgeBlobs(r, rd); err != nil {
 		return nil, err
 	}
 	if !r.again { // what the log asked for was delivered, or is looked after where it was appended
@@ -186,5 +190,6 @@ func (p *Plan) seal(r *Request, h *Head) {
 	c.Hash = selvage.ChainHash(c.Prev, c.Version, c.FirstSeq, c.At, c.Content)
 	c.Salt, c.Messages, c.Rest = r.Body.Salt[:], r.Body.Messages, r.Body.Rest
 	p.Next.Hash = c.Hash
+	p.Blobs = slices.DeleteFunc(blobsOf(r.Set.Messages, c.Dropped), func(id selvage.Hash) bool { return slices.Contains(p.absent, id) })
 	p.Receipt = receiptOf(c, &r.Set)
 }

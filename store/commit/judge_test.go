@@ -51,6 +51,11 @@ func (l *log) KnownMessages(ids []string) ([]bool, error) {
 	return known, nil
 }
 
+func (l *log) Blobs(ids []selvage.Hash) ([]bool, error) {
+	l.reads = append(l.reads, "blobs")
+	return make([]bool, len(ids)), nil
+}
+
 func (l *log) Delivery(key []byte) ([]byte, error) {
 	l.reads = append(l.reads, "delivery")
 	return l.keys[string(key)], nil

@@ -178,6 +178,9 @@ func checkPart(field string, p *selvage.Part) error {
 	switch p.Type {
 	case selvage.PartText, selvage.PartReasoning:
 	case selvage.PartImage, selvage.PartFile:
+		if err := checkBlob(field+".blob", p.Blob); err != nil {
+			return err
+		}
 		if (len(p.Data) == 0) == (p.Blob == "") {
 			return invalid(field, "an %s part has either data or a blob", p.Type)
 		}

@@ -195,6 +195,14 @@ func (r reader) Call(id string) (*selvage.Call, error) {
 	return &c, nil
 }
 
+func (r reader) Blobs(ids []selvage.Hash) ([]bool, error) {
+	known := make([]bool, len(ids))
+	for i, id := range ids {
+		known[i] = r.store.blobs[id] != nil
+	}
+	return known, nil
+}
+
 func (r reader) Delivery(key []byte) ([]byte, error) {
 	if d := r.store.outbox[selvage.OutboxKeyID(key)]; d != nil {
 		return d.Digest, nil

@@ -9,6 +9,8 @@ func (s *Store) Capability(target any) bool {
 		return false
 	}
 	switch t := target.(type) {
+	case *selvage.Blobs:
+		*t = blobs{s}
 	case *selvage.Outbox:
 		*t = outbox{s}
 	case *selvage.Leaser:

@@ -65,11 +65,12 @@ type space struct {
 	records records
 	// outbox holds the deliveries by their ids.
 	outbox map[string]*delivery
+	blobs  map[selvage.Hash]*blob
 }
 
 func newSpace() *space {
 	return &space{threads: make(map[selvage.ThreadID]*thread), runs: make(map[selvage.RunID]*runRow),
-		outbox: make(map[string]*delivery)}
+		outbox: make(map[string]*delivery), blobs: make(map[selvage.Hash]*blob)}
 }
 
 // New returns an empty store.

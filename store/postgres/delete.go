@@ -229,6 +229,7 @@ func (d *deletion) clear(ctx context.Context, tx pgx.Tx, id selvage.ThreadID, to
 		`DELETE FROM selvage.runs WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
 		`DELETE FROM selvage.state_cache WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
 		`DELETE FROM selvage.outbox WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
+		`DELETE FROM selvage.blob_refs WHERE tenant = $1::text AND thread = $2::bytea AND version < $3::bigint`,
 	} {
 		if _, err := tx.Exec(ctx, sql, s.tenant, thread, version); err != nil {
 			return err

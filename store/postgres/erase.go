@@ -195,6 +195,11 @@ func (s *Store) rewrite(ctx context.Context, tx pgx.Tx, changes []rewritten) err
 			rest = c.Rest
 		}
 		b.Queue(rewriteChange, s.tenant, packID(string(c.ThreadID)), int64(c.Version), c.Seal(), sizes, rest, messages, c.effect)
+		if len(c.Erased()) > 0 {
+			if err := s.referAgain(&b, &c.Change); err != nil {
+				return err
+			}
+		}
 	}
 	return tx.SendBatch(ctx, &b).Close()
 }

@@ -51,7 +51,7 @@ func judgeAnswer(pg *pgconn.PgError) verdict {
 		return lost
 	}
 	switch pg.Code {
-	case "23505": // unique_violation
+	case "23505", "23503": // unique_violation; foreign_key_violation: a blob was collected meanwhile
 		return duplicate
 	case "40001", "40P01", "0A000": // serialization_failure, deadlock_detected, the plan of a prepared statement is out of date
 		return crossed

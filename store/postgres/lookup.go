@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,14 @@ func (r hopeful) At(selvage.Version) (commit.Past, error) { return commit.Past{}
 func (r hopeful) KnownMessages(ids []string) ([]bool, error) { return make([]bool, len(ids)), nil }
 func (r hopeful) Run(selvage.RunID) (*selvage.Run, error)    { return nil, nil }
 func (r hopeful) Call(string) (*selvage.Call, error)         { return nil, nil }
-func (r hopeful) Delivery([]byte) ([]byte, error)            { return nil, nil }
+func (r hopeful) Blobs(ids []selvage.Hash) ([]bool, error) {
+	known := make([]bool, len(ids))
+	for i := range known {
+		known[i] = true
+	}
+	return known, nil
+}
+func (r hopeful) Delivery([]byte) ([]byte, error) { return nil, nil }
 func (r hopeful) Parent(selvage.ThreadID) (selvage.ThreadID, bool, error) {
 	return "", false, errCold
 }
@@ -140,6 +148,25 @@ func decodeRun(data, spec []byte) (*selvage.Run, error) {
 	}
 	run.Spec = &selvage.RunSpec{}
 	return run, decodeJSON(fmt.Sprintf("the spec of run %q", run.ID), spec, run.Spec)
+}
+
+func (r *lookup) Blobs(ids []selvage.Hash) ([]bool, error) {
+	known := make([]bool, len(ids))
+	rows, err := r.from.Query(r.ctx, `SELECT id FROM selvage.blobs WHERE tenant = $1::text AND id = ANY($2::bytea[])`, r.store.tenant, hashSlices(ids))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id []byte
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		for i := range ids {
+			known[i] = known[i] || bytes.Equal(ids[i][:], id)
+		}
+	}
+	return known, rows.Err()
 }
 
 func (r *lookup) Delivery(key []byte) ([]byte, error) {

@@ -89,7 +89,7 @@ func database(t testing.TB) string {
 	// A copy is not another store, but the tests need one.
 	execIn(t, url, `UPDATE selvage.meta SET value = sha256(uuid_send(gen_random_uuid())) WHERE key = 'cursor_key'`)
 	t.Cleanup(func() {
-		execIn(t, url, `TRUNCATE selvage.threads, selvage.changes, selvage.message_ids, selvage.runs, selvage.calls, selvage.state_cache, selvage.outbox, selvage.records`)
+		execIn(t, url, `TRUNCATE selvage.threads, selvage.changes, selvage.message_ids, selvage.runs, selvage.calls, selvage.state_cache, selvage.outbox, selvage.blobs, selvage.blob_chunks, selvage.blob_refs, selvage.records`)
 		recycled.give(url)
 	})
 	return url

@@ -61,6 +61,7 @@ func (s *Store) newWrite(h *head, plan *commit.Plan, r *commit.Request) (*write,
 	if err := w.writeCalls(); err != nil {
 		return nil, err
 	}
+	w.insertRefs()
 	w.insertOutbox()
 	w.sql.WriteString(" SELECT ord FROM h")
 	return w, nil

@@ -44,8 +44,9 @@ func (t *txn) append(r *commit.Request) (selvage.Receipt, error) {
 		return selvage.Receipt{}, err
 	}
 	// The unique index will tell what is known; nothing is looked up for what
-	// is new, as nearly everything is.
-	look := lookup{t: t, e: e}
+	// is new, as nearly everything is. Only a message that refers to a blob
+	// must be known to be new before that blob is asked for.
+	look := lookup{t: t, e: e, messages: r.RefersToBlobs()}
 	plan, err := r.Judge(&e.Head, &look, t.now)
 	if err == nil {
 		var fresh bool
@@ -190,6 +191,11 @@ func (t *txn) writeRows(next *entry, ch *change, p *commit.Plan) error {
 	}
 	for i := range p.Calls {
 		if err := t.writeCall(next, &p.Calls[i]); err != nil {
+			return err
+		}
+	}
+	for _, id := range p.Blobs {
+		if err := t.refer(next, ch.Version, id); err != nil {
 			return err
 		}
 	}

@@ -143,6 +143,7 @@ func (t *txn) erase(e *entry) error {
 		`DELETE FROM runs WHERE thread = ?`,
 		`DELETE FROM calls WHERE thread = ?`,
 		`DELETE FROM outbox WHERE thread = ?`,
+		`DELETE FROM blob_refs WHERE thread = ?`,
 		`DELETE FROM state_cache WHERE thread = ?`,
 		`UPDATE threads SET lease_owner = NULL, lease_token = NULL, lease_until = NULL, ready_at = NULL, rewinds = NULL, horizon = 0 WHERE key = ?`,
 	} {

@@ -140,6 +140,11 @@ func (t *txn) eraseMessages(e *commit.Erasure, known traces) (selvage.Receipt, e
 	if err := t.rewrite(h.key, reduced); err != nil {
 		return selvage.Receipt{}, err
 	}
+	for _, ch := range reduced {
+		if err := t.referAgain(h, ch); err != nil {
+			return selvage.Receipt{}, err
+		}
+	}
 	fresh, err := t.write(h, plan, nature{})
 	if err == nil && !fresh {
 		err = fmt.Errorf("change set %q is found and is not: %w", e.ID, selvage.ErrCorrupt)

@@ -72,6 +72,18 @@ func (l *lookup) Run(id selvage.RunID) (*selvage.Run, error) { return readRun(l.
 
 func (l *lookup) Call(id string) (*selvage.Call, error) { return readCall(l.t.c, l.e.key, id) }
 
+func (l *lookup) Blobs(ids []selvage.Hash) ([]bool, error) {
+	known := make([]bool, len(ids))
+	for i, id := range ids {
+		key, err := blobKey(l.t.c, l.t.tenant, id)
+		if err != nil {
+			return nil, err
+		}
+		known[i] = key != 0
+	}
+	return known, nil
+}
+
 func (l *lookup) Delivery(key []byte) (digest []byte, err error) {
 	_, err = l.t.c.one(func(r *rows) { digest = r.blob(0) }, selectKey, l.t.tenant, key)
 	return digest, err

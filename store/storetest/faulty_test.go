@@ -34,12 +34,14 @@ type faulty struct {
 	tenant   func(name string) (selvage.Store, error)
 	box      selvage.Outbox
 	watching badWatcher
+	attic    selvage.Blobs
 }
 
 // flawless is a faulty store without a fault yet.
 func flawless(s sound) *faulty {
 	box, _ := selvage.As[selvage.Outbox](s)
-	return &faulty{box: box, watching: soundWatcher(s), sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
+	attic, _ := selvage.As[selvage.Blobs](s)
+	return &faulty{box: box, attic: attic, watching: soundWatcher(s), sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
 		runs: s.Runs, delete: s.Delete, close: s.Close, acquire: s.Acquire, renew: s.Renew, release: s.Release, tenant: s.Tenant}
 }
 

@@ -85,6 +85,7 @@ func groups(cfg Config) []group {
 		{name: "Tenancy", promises: tenancyPromises(), offered: needs[selvage.Tenancy]},
 		{name: "Watcher", promises: watcherPromises(), offered: needs[selvage.Watcher]},
 		{name: "Outbox", promises: outboxPromises(), offered: needs[selvage.Outbox]},
+		{name: "Blobs", promises: blobPromises(), offered: needs[selvage.Blobs]},
 	}
 	if cfg.Reopen != nil {
 		all = append(all, group{name: "Reopen", promises: reopenPromises()},

@@ -191,6 +191,39 @@ CREATE INDEX outbox_due_of_tenant ON selvage.outbox (tenant, lane, available_at)
 CREATE INDEX outbox_done          ON selvage.outbox (tenant, done_at) WHERE status = 1;
 CREATE UNIQUE INDEX outbox_by_key ON selvage.outbox (tenant, dedupe) WHERE dedupe IS NOT NULL;
 
+-- Files and images, by the SHA-256 of their content.
+CREATE TABLE selvage.blobs (
+    size   bigint      NOT NULL,
+    put_at timestamptz NOT NULL,              -- when it was last put
+    tenant text        COLLATE "C" NOT NULL DEFAULT '',
+    id     bytea       NOT NULL,
+    PRIMARY KEY (tenant, id)
+);
+
+CREATE INDEX blobs_by_age ON selvage.blobs (tenant, put_at);
+
+CREATE TABLE selvage.blob_chunks (
+    n      integer NOT NULL,
+    tenant text    COLLATE "C" NOT NULL DEFAULT '',
+    id     bytea   NOT NULL,
+    data   bytea   NOT NULL,
+    PRIMARY KEY (tenant, id, n),
+    FOREIGN KEY (tenant, id) REFERENCES selvage.blobs (tenant, id) ON DELETE CASCADE
+);
+ALTER TABLE selvage.blob_chunks ALTER COLUMN data SET STORAGE EXTERNAL;
+
+-- Which changes carry a message that refers to a blob, which stays as long.
+CREATE TABLE selvage.blob_refs (
+    version bigint NOT NULL,
+    tenant  text   COLLATE "C" NOT NULL DEFAULT '',
+    thread  bytea  NOT NULL,
+    blob    bytea  NOT NULL,
+    PRIMARY KEY (tenant, thread, version, blob),
+    FOREIGN KEY (tenant, blob) REFERENCES selvage.blobs (tenant, id)
+);
+
+CREATE INDEX blob_refs_by_blob ON selvage.blob_refs (tenant, blob);
+
 -- What is kept besides threads: memory, configuration, audit, stream
 -- checkpoints, replay. Which of them is the space; what keys and values mean is
 -- store/record's to know.

@@ -189,6 +189,36 @@ CREATE INDEX outbox_due_of_tenant ON outbox (tenant, lane, available_at, pos, it
 CREATE INDEX outbox_done          ON outbox (done_at) WHERE status = 1;
 CREATE UNIQUE INDEX outbox_by_key ON outbox (tenant, dedupe) WHERE dedupe IS NOT NULL;
 
+-- Files and images, by the SHA-256 of their content.
+CREATE TABLE blobs (
+    key    INTEGER PRIMARY KEY,
+    tenant TEXT    NOT NULL DEFAULT '',
+    id     BLOB    NOT NULL,
+    size   INTEGER NOT NULL,
+    put_at INTEGER NOT NULL, -- when it was last put
+    UNIQUE (tenant, id)
+) STRICT;
+
+CREATE INDEX blobs_by_age ON blobs (put_at);
+
+CREATE TABLE blob_chunks (
+    key  INTEGER PRIMARY KEY,
+    blob INTEGER NOT NULL,
+    n    INTEGER NOT NULL,
+    data BLOB    NOT NULL,
+    UNIQUE (blob, n)
+) STRICT;
+
+-- Which changes carry a message that refers to a blob.
+CREATE TABLE blob_refs (
+    thread  INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    blob    INTEGER NOT NULL,
+    PRIMARY KEY (thread, version, blob)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX blob_refs_by_blob ON blob_refs (blob);
+
 -- What is kept besides threads: memory, configuration, audit, stream
 -- checkpoints, replay. Which of them is the space; what keys and values mean is
 -- store/record's to know. Values may be large: a rowid table.
