@@ -40,6 +40,9 @@ peers: ## the same conversation on Selvage and on LangGraph.js (needs node 20; i
 soak: cc ## the crash and concurrency tests at twenty times their size
 	SELVAGE_SOAK=20 $(GO) test -race -timeout 3h -v -run 'Kill|Processes|Differential|Linear|TestStore' ./...
 
+mutate: ## plant the mistakes of internal/mutate one by one; each must turn a test red (ten minutes)
+	$(GO) run ./internal/mutate
+
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	@set -e; for file in $$(git ls-files '*_test.go' | xargs grep -l '^func Fuzz'); do \
 	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \

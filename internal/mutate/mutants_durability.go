@@ -21,8 +21,6 @@ func durabilityMutants() []mutant {
 `), sqlitePkg, "TestPowerLoss$|TestKill$"},
 		{"sqlite: acknowledges what it could not commit", writer("		return w.store.unknown(err)\n	}\n	return nil", "		return nil\n	}\n	return nil"),
 			sqlitePkg, "TestFailedSync|TestFullDisk"},
-		{"sqlite: goes on with a connection that failed", writer("		w.drop(err)\n		if sqliteCode(err)", "		w.forget()\n		if sqliteCode(err)"),
-			sqlitePkg, "TestFailedSync|TestFullDisk"},
 		{"sqlite: NORMAL sold as FULL", []edit{{"store/sqlite/options.go", `return "FULL"`, `return "NORMAL"`}}, sqlitePkg, "TestPowerLoss$"},
 		{"sqlite: OFF sold as FULL", []edit{{"store/sqlite/options.go", `return "FULL"`, `return "OFF"`}}, sqlitePkg, "TestPowerLoss$"},
 		{"sqlite: new directories are not synced", []edit{{"store/sqlite/path.go", "range changed {", "range changed[:0] {"}},

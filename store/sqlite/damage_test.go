@@ -39,6 +39,11 @@ func TestDamageShows(t *testing.T) {
 			_, err := s.Changes(t.Context(), "t", selvage.ChangeQuery{})
 			return err
 		},
+		"feed": func(s *sqlite.Store) error {
+			w, _ := selvage.As[selvage.Watcher](s)
+			_, err := w.Feed(t.Context(), selvage.FeedQuery{})
+			return err
+		},
 		"state": func(s *sqlite.Store) error {
 			_, err := s.State(t.Context(), "t", 4)
 			return err
@@ -53,21 +58,21 @@ func TestDamageShows(t *testing.T) {
 		sql   string
 		shows []string // the reads that must notice
 	}{
-		"a message":                 {strings.Replace(flip("messages", 40), "SET CAST(messages AS TEXT)", "SET messages", 1), []string{"load", "messages", "messages, newest first", "changes", "state"}},
-		"the rest":                  {strings.Replace(flip("rest", 50), "SET CAST(rest AS TEXT)", "SET rest", 1), []string{"load", "messages", "messages, newest first", "changes", "state"}},
-		"the salt":                  {`UPDATE changes SET salt = zeroblob(16) WHERE version = 3`, []string{"load", "messages", "messages, newest first", "changes", "state"}},
+		"a message":                 {strings.Replace(flip("messages", 40), "SET CAST(messages AS TEXT)", "SET messages", 1), []string{"load", "messages", "messages, newest first", "changes", "feed", "state"}},
+		"the rest":                  {strings.Replace(flip("rest", 50), "SET CAST(rest AS TEXT)", "SET rest", 1), []string{"load", "messages", "messages, newest first", "changes", "feed", "state"}},
+		"the salt":                  {`UPDATE changes SET salt = zeroblob(16) WHERE version = 3`, []string{"load", "messages", "messages, newest first", "changes", "feed", "state"}},
 		"a short salt":              {`UPDATE changes SET salt = zeroblob(15) WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the digest":                {`UPDATE changes SET content = zeroblob(32) WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the hash":                  {`UPDATE changes SET hash = zeroblob(32) WHERE version = 3`, []string{"changes"}},
-		"the time":                  {`UPDATE changes SET at = at + 1 WHERE version = 3`, []string{"changes"}},
+		"the digest":                {`UPDATE changes SET content = zeroblob(32) WHERE version = 3`, []string{"load", "messages", "changes", "feed", "state"}},
+		"the hash":                  {`UPDATE changes SET hash = zeroblob(32) WHERE version = 3`, []string{"changes", "feed"}},
+		"the time":                  {`UPDATE changes SET at = at + 1 WHERE version = 3`, []string{"changes", "feed"}},
 		"the reason":                {`UPDATE changes SET reason = 5 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
 		"no reason":                 {`UPDATE changes SET reason = 99 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the id":                    {`UPDATE changes SET id = 'other' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
+		"the id":                    {`UPDATE changes SET id = 'other' WHERE version = 3`, []string{"load", "messages", "changes", "feed", "state"}},
 		"the sizes":                 {`UPDATE changes SET sizes = x'01' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
 		"no array":                  {`UPDATE changes SET messages = x'20' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
 		"the dropped":               {`UPDATE changes SET dropped = 'x' WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
 		"the thread":                {`UPDATE changes SET thread = 99 WHERE version = 3`, []string{"load", "messages", "changes", "state"}},
-		"the seq":                   {`UPDATE changes SET first_seq = first_seq + 1 WHERE version = 3`, []string{"load", "changes"}},
+		"the seq":                   {`UPDATE changes SET first_seq = first_seq + 1 WHERE version = 3`, []string{"load", "changes", "feed"}},
 		"a link to itself":          {`UPDATE changes SET prev = pos WHERE version = 3`, []string{"changes"}},
 		"a link up":                 {`UPDATE changes SET prev = pos + 1 WHERE version = 3`, []string{"changes"}},
 		"a message link to itself":  {`UPDATE changes SET message_prev = pos WHERE version = 3`, messages},
