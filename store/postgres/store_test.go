@@ -19,8 +19,9 @@ import (
 
 // cluster is the server that the tests share, and template a database on it.
 var (
-	cluster  *pgtest.Cluster
-	template string
+	cluster     *pgtest.Cluster
+	template    string
+	templateURL string
 )
 
 func TestMain(m *testing.M) {
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	} else {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	for _, url := range recycled.urls {
+	for _, url := range append(recycled.urls, templateURL) {
 		err = errors.Join(err, cluster.Drop(url))
 	}
 	if err := errors.Join(err, cluster.Stop()); err != nil {
@@ -56,6 +57,7 @@ func newTemplate() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	templateURL = url
 	s, err := postgres.Open(context.Background(), url, postgres.Options{})
 	if err != nil {
 		return "", err
