@@ -50,9 +50,10 @@ type contestant struct {
 
 // The names of the contestants.
 const (
-	selvageName = "Selvage"
-	peerName    = "LangGraph.js"
-	rewriteName = "whole state rewritten"
+	selvageName   = "Selvage"
+	crashSafeName = "Selvage, crash-safe" // survives what the peer survives as it is shipped
+	peerName      = "LangGraph.js"
+	rewriteName   = "whole state rewritten"
 )
 
 // contestants are all of them, with the peer if it is installed.
@@ -65,7 +66,7 @@ func contestants(cfg config, cluster *pgtest.Cluster, peer bool) []*contestant {
 	}
 	all := []*contestant{
 		sqliteOf(selvageName, false, &selvageSide{opener: openSQLite(sqlite.Durable)}),
-		sqliteOf(selvageName+", crash-safe", false, &selvageSide{opener: openSQLite(sqlite.CrashSafe)}),
+		sqliteOf(crashSafeName, false, &selvageSide{opener: openSQLite(sqlite.CrashSafe)}),
 		sqliteOf(selvageName+" and its loop", false, &selvageSide{opener: openSQLite(sqlite.Durable), loop: true}),
 		sqliteOf(rewriteName, true, &rewrite{row: &rowInSQLite{}}),
 		postgresOf(selvageName, false, &selvageSide{opener: openPostgres}),

@@ -59,6 +59,7 @@ type report struct {
 // expected.
 type verdict struct {
 	Engine string  `json:"engine"`
+	Ours   string  `json:"ours"`
 	What   string  `json:"what"`
 	Times  float64 `json:"times"` // how much more the peer takes
 	Want   float64 `json:"want"`
@@ -73,8 +74,8 @@ const (
 )
 
 func (r *report) judge() {
-	for _, engine := range []string{"SQLite", "PostgreSQL"} {
-		ours, theirs := r.find(engine, selvageName), r.find(engine, peerName)
+	for _, pair := range []struct{ engine, ours string }{{"SQLite", selvageName}, {"SQLite", crashSafeName}, {"PostgreSQL", selvageName}} {
+		ours, theirs := r.find(pair.engine, pair.ours), r.find(pair.engine, peerName)
 		if ours == nil || theirs == nil {
 			continue
 		}
@@ -84,7 +85,7 @@ func (r *report) judge() {
 			{What: "bytes stored a turn", Times: theirs.Stored / ours.Stored, Want: lessBytes},
 			{What: "bytes written a turn", Times: theirs.Written / ours.Written, Want: lessBytes},
 		} {
-			v.Engine, v.Pass = engine, v.Times >= v.Want
+			v.Engine, v.Ours, v.Pass = pair.engine, pair.ours, v.Times >= v.Want
 			r.Verdicts = append(r.Verdicts, v)
 		}
 	}
@@ -117,14 +118,14 @@ func (r *report) markdown(w io.Writer) error {
 		}
 	}
 	if len(r.Verdicts) > 0 {
-		p.line("\n| at %d messages, %s to %s | times less | expected | |\n|---|---|---|---|", judged, selvageName, peerName)
+		p.line("\n| at %d messages, beside %s | times less | expected | |\n|---|---|---|---|", judged, peerName)
 	}
 	for _, v := range r.Verdicts {
 		verdict := "**fail**"
 		if v.Pass {
 			verdict = "pass"
 		}
-		p.line("| %s: %s | %.0f | >= %.0f | %s |", v.Engine, v.What, v.Times, v.Want, verdict)
+		p.line("| %s on %s: %s | %.0f | >= %.0f | %s |", v.Ours, v.Engine, v.What, v.Times, v.Want, verdict)
 	}
 	return p.err
 }
