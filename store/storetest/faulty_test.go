@@ -35,6 +35,7 @@ type faulty struct {
 	box      selvage.Outbox
 	watching badWatcher
 	attic    selvage.Blobs
+	planted  []any // capabilities in place of the sound store's
 }
 
 // flawless is a faulty store without a fault yet.
