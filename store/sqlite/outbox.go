@@ -2,10 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"crypto/rand"
-	"database/sql/driver"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -40,63 +37,6 @@ const (
 // pruneAtOnce bounds the deliveries that one transaction forgets.
 const pruneAtOnce = 1000
 
-// statuses of deliveries, by their codes.
-var statuses = [...]selvage.DeliveryStatus{selvage.DeliveryDue, selvage.DeliveryDelivered, selvage.DeliveryDead}
-
-// delivery is a row of the outbox.
-type delivery struct {
-	selvage.Delivery
-	key, thread, pos int64
-	token            string
-}
-
-// enqueue makes a delivery due.
-func (t *txn) enqueue(h *entry, pos int64, d *commit.Delivery) error {
-	at := d.AvailableAt
-	if at.IsZero() {
-		at = h.Thread.UpdatedAt
-	}
-	_, err := t.exec(insertDelivery, h.Thread.Tenant, h.key, int64(h.Thread.Version), int64(d.Index), pos, d.Lane, d.Target,
-		packBytes(d.Key), packBytes(d.Digest), at.UnixMilli(), int64(d.MaxAttempts))
-	return err
-}
-
-// scanDelivery reads the columns deliveryColumns.
-func scanDelivery(r *rows) delivery {
-	d := delivery{key: r.int(0), thread: r.int(2), pos: r.int(4), token: r.text(12)}
-	d.Tenant, d.Index, d.Lane, d.Target = r.text(1), int(r.int(3)), r.text(5), r.text(6)
-	d.Status, d.AvailableAt = statuses[min(max(r.int(7), 0), 2)], r.time(8)
-	d.Attempts, d.MaxAttempts = int(r.int(9)), int(r.int(10))
-	d.Owner, d.LastError, d.Version = r.text(11), r.text(13), selvage.Version(r.int(14))
-	return d
-}
-
-// deliveries runs a query for rows of the outbox.
-func deliveries(c *conn, query string, args ...driver.Value) (out []delivery, err error) {
-	r, err := c.query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	for r.next() {
-		out = append(out, scanDelivery(r))
-	}
-	return out, r.close()
-}
-
-// fill completes a delivery from its change, and reports whether the payload
-// is there.
-func (d *delivery) fill(c *conn) (bool, error) {
-	h, err := headOf(c, d.thread)
-	if err != nil {
-		return false, err
-	}
-	ch, err := readChange(c, &h, d.pos)
-	if err != nil {
-		return false, err
-	}
-	return commit.FillDelivery(&d.Delivery, &ch.Change)
-}
-
 // outbox is the capability [selvage.Outbox] of a store.
 type outbox struct{ s *Store }
 
@@ -129,85 +69,6 @@ func (o outbox) Claim(ctx context.Context, c selvage.OutboxClaim) (out []selvage
 		return nil, err
 	}
 	return out, nil
-}
-
-func (t *txn) claimDeliveries(c selvage.OutboxClaim) ([]selvage.Delivery, error) {
-	query, args := selectDue, []driver.Value{c.Lane, t.now.UnixMilli()}
-	if t.tenant != "" {
-		query, args = selectDueOfTenant, append([]driver.Value{t.tenant}, args...)
-	}
-	if c.Target != "" {
-		query, args = query+` AND o.target = ?`, append(args, c.Target)
-	}
-	until, token := t.now.Add(c.Lease).UTC().Truncate(selvage.TimePrecision), rand.Text()
-	out := []selvage.Delivery{}
-	for len(out) < c.Limit {
-		due, err := deliveries(t.c, query+dueOrder, append(args, int64(c.Limit-len(out)))...)
-		if err != nil || len(due) == 0 {
-			return out, err
-		}
-		for _, d := range due {
-			claimed, err := t.claimDelivery(&d, c.Owner, token, until)
-			if err != nil {
-				return nil, err
-			}
-			if claimed {
-				out = append(out, d.Delivery)
-			}
-		}
-	}
-	return out, nil
-}
-
-// claimDelivery claims a delivery that is due, unless it can only be buried.
-func (t *txn) claimDelivery(d *delivery, owner, token string, until time.Time) (bool, error) {
-	whole, err := d.fill(t.c)
-	if err != nil {
-		return false, err
-	}
-	if reason := commit.Undeliverable(d.Attempts, d.MaxAttempts, whole, d.LastError); reason != "" {
-		_, err := t.exec(buryDelivery, reason, d.key)
-		return false, err
-	}
-	d.Attempts, d.AvailableAt, d.Owner, d.Token = d.Attempts+1, until, owner, token
-	_, err = t.exec(claimDelivery, until.UnixMilli(), packText(owner), token, d.key)
-	return true, err
-}
-
-// delivery returns a row by what its claim or a list said of it.
-func (t *txn) delivery(d selvage.Delivery) (*delivery, error) {
-	key, thread, at, err := selvage.ParseOutboxID(d.ID)
-	if err != nil {
-		return nil, err
-	}
-	tenant := t.tenant
-	if tenant == "" {
-		tenant = d.Tenant
-	}
-	var found []delivery
-	switch {
-	case d.Tenant != "" && d.Tenant != tenant:
-	case key != nil:
-		found, err = deliveries(t.c, selectByKey, tenant, key)
-	default:
-		found, err = deliveries(t.c, selectByPosition, tenant, string(thread), int64(at.Version), int64(at.Index))
-	}
-	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("it is not there: %w", selvage.ErrNotFound)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &found[0], nil
-}
-
-// claimed is delivery for who claimed it.
-func (t *txn) claimed(d selvage.Delivery) (*delivery, error) {
-	row, err := t.delivery(d)
-	if err == nil && (d.Token == "" || row.token != d.Token) {
-		err = commit.ErrLostClaim
-	}
-	return row, err
 }
 
 // Ack implements [selvage.Outbox].
@@ -283,89 +144,4 @@ func (o outbox) Prune(ctx context.Context, before time.Time) (total int, err err
 			return total, err
 		}
 	}
-}
-
-// deliveryShape is what binds a cursor to its query.
-type deliveryShape struct {
-	List         string
-	Status       selvage.DeliveryStatus
-	Lane, Target string
-	Thread       selvage.ThreadID
-}
-
-// Deliveries implements [selvage.Outbox].
-func (o outbox) Deliveries(ctx context.Context, q selvage.DeliveryQuery) (out selvage.DeliveryPage, err error) {
-	err = o.s.read(ctx, func(c *conn) (err error) {
-		out, err = o.list(c, q)
-		return err
-	})
-	if err != nil {
-		return selvage.DeliveryPage{}, fmt.Errorf("deliveries: %w", err)
-	}
-	return out, nil
-}
-
-func (o outbox) list(c *conn, q selvage.DeliveryQuery) (out selvage.DeliveryPage, err error) {
-	shape := deliveryShape{"deliveries", q.Status, q.Lane, q.Target, q.ThreadID}
-	p, err := newPage[selvage.Delivery](q.Limit)
-	if err != nil {
-		return out, err
-	}
-	if err := commit.CheckDeliveryQuery(q); err != nil {
-		return out, err
-	}
-	var after int64
-	if q.Cursor != "" {
-		if err := o.s.cursors.Open(q.Cursor, shape, &after); err != nil {
-			return out, err
-		}
-	}
-	if p.limit > 0 {
-		query, args := o.query(q, after, p.limit+1)
-		found, err := deliveries(c, query, args...)
-		if err != nil {
-			return out, err
-		}
-		for i := 0; i < len(found) && !p.full(); i++ {
-			if _, err := found[i].fill(c); err != nil {
-				return out, err
-			}
-			p.add(found[i].Delivery, found[i].key)
-		}
-	}
-	out.Items = p.items
-	out.Next, err = p.next(&o.s.cursors, shape)
-	return out, err
-}
-
-// query is the statement that lists deliveries, and its arguments.
-func (o outbox) query(q selvage.DeliveryQuery, after int64, limit int) (string, []driver.Value) {
-	where, args := []string{`o.key > ?`}, []driver.Value{after}
-	and := func(condition string, arg driver.Value) { where, args = append(where, condition), append(args, arg) }
-	if o.s.tenant != "" {
-		and(`o.tenant = ?`, o.s.tenant)
-	}
-	if code := statusCode(q.Status); code >= 0 {
-		and(`o.status = ?`, int64(code))
-	}
-	if q.Lane != "" {
-		and(`o.lane = ?`, q.Lane)
-	}
-	if q.Target != "" {
-		and(`o.target = ?`, q.Target)
-	}
-	if q.ThreadID != "" {
-		and(`o.thread IN (SELECT key FROM threads WHERE id = ?)`, string(q.ThreadID))
-	}
-	return `SELECT ` + deliveryColumns + ` FROM outbox o WHERE ` + strings.Join(where, ` AND `) + ` ORDER BY o.key LIMIT ?`, append(args, int64(limit))
-}
-
-// statusCode is the code of a status, -1 if it is none.
-func statusCode(s selvage.DeliveryStatus) int {
-	for code, known := range statuses {
-		if s == known {
-			return code
-		}
-	}
-	return -1
 }

@@ -180,6 +180,9 @@ func bring(ctx context.Context, from selvage.Store, importer selvage.Importer, t
 	_, err = importAll(ctx, importer, id, func(yield func(selvage.Change, error) bool) {
 		for c, err := range Changes(ctx, from, id, v, here.Thread.Version) {
 			n++
+			if err == nil {
+				err = carry(ctx, from, to, &c)
+			}
 			if !yield(c, err) {
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -154,6 +155,32 @@ func TestCopy(t *testing.T) {
 	fill(t, from, 2, "b")
 	if report, err = transfer.Copy(t.Context(), from, to, transfer.CopyOptions{}); err != nil || report.Changes != 2 || report.UpToDate != 3 {
 		t.Errorf("a second copy: %+v, %v", report, err)
+	}
+}
+
+// The blobs that messages refer to come along, and are kept there as long.
+func TestCopyBrings(t *testing.T) {
+	t.Parallel()
+	from, to := openFile(t), inmem.New(inmem.Options{})
+	source, _ := selvage.As[selvage.Blobs](from)
+	target, _ := selvage.As[selvage.Blobs](to)
+	ref, err := source.Put(t.Context(), strings.NewReader("a picture"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := selvage.ChangeSet{Messages: []selvage.Message{{Role: selvage.RoleUser, Content: selvage.Content{{Type: selvage.PartImage, Blob: ref.ID}}}}}
+	if _, err := from.Append(t.Context(), "a", set, selvage.New()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Copy(t.Context(), from, to, transfer.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	grace := time.Duration(0)
+	if _, err := target.Collect(t.Context(), selvage.BlobCollect{Grace: &grace}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := target.Stat(t.Context(), ref.ID); err != nil || info.References != 1 || info.Size != ref.Size {
+		t.Errorf("the copy of a blob is %+v, %v", info, err)
 	}
 }
 
