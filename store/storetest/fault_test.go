@@ -20,7 +20,8 @@ type fault struct {
 
 // faults are all the planted mistakes.
 func faults() []fault {
-	return slices.Concat(appendFaults(), ruleFaults(), readFaults(), pageFaults(), deleteFaults(), leaseFaults(), lifeFaults(), rewindFaults(), tenancyFaults(), outboxFaults(), watchFaults(), blobFaults(), recordFaults())
+	return slices.Concat(appendFaults(), ruleFaults(), readFaults(), pageFaults(), deleteFaults(), leaseFaults(), lifeFaults(),
+		rewindFaults(), forkFaults(), tenancyFaults(), outboxFaults(), watchFaults(), blobFaults(), recordFaults())
 }
 
 // named are all promises by "Group/Promise", those about a disk included.

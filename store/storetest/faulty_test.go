@@ -32,6 +32,7 @@ type faulty struct {
 	renew    func(ctx context.Context, l selvage.Lease, ttl time.Duration) (selvage.Lease, error)
 	release  func(ctx context.Context, l selvage.Lease) error
 	tenant   func(name string) (selvage.Store, error)
+	fork     func(ctx context.Context, req selvage.ForkRequest) (selvage.Receipt, error)
 	box      selvage.Outbox
 	watching badWatcher
 	attic    selvage.Blobs
@@ -42,12 +43,20 @@ type faulty struct {
 func flawless(s sound) *faulty {
 	box, _ := selvage.As[selvage.Outbox](s)
 	attic, _ := selvage.As[selvage.Blobs](s)
-	return &faulty{box: box, attic: attic, watching: soundWatcher(s), sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
+	f := &faulty{box: box, attic: attic, watching: soundWatcher(s), sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
 		runs: s.Runs, delete: s.Delete, close: s.Close, acquire: s.Acquire, renew: s.Renew, release: s.Release, tenant: s.Tenant}
+	if forker, ok := selvage.As[selvage.Forker](s); ok {
+		f.fork = forker.Fork
+	}
+	return f
 }
 
 func (f *faulty) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
 	return f.append(ctx, id, set, pre)
+}
+
+func (f *faulty) Fork(ctx context.Context, req selvage.ForkRequest) (selvage.Receipt, error) {
+	return f.fork(ctx, req)
 }
 
 func (f *faulty) Load(ctx context.Context, id selvage.ThreadID, opts selvage.LoadOptions) (selvage.Head, error) {
