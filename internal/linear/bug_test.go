@@ -122,7 +122,7 @@ func TestBugs(t *testing.T) {
 		"what was sent again is written again": {
 			append: func(b *buggy, ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
 				_, again := b.cache.LoadOrStore(set.ID, true)
-				if again {
+				if again && len(set.Messages) > 0 {
 					set.Messages[0].ID += "-again"
 					own := set.ID
 					set.ID += "-again"

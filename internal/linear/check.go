@@ -85,12 +85,6 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d operations answered, %d not done, %d unknown", t.Answered, t.Undone, t.Unknown)
 }
 
-// made is what is to be the same whoever tells of a set.
-type made struct {
-	version selvage.Version
-	hash    selvage.Hash
-}
-
 // checkHashes checks that a version of a thread has one hash and stands for one
 // set, whether receipts tell of it or loads.
 func checkHashes(history []Op) error {
@@ -102,25 +96,27 @@ func checkHashes(history []Op) error {
 	hashes := make(map[place]selvage.Hash)
 	for i := range history {
 		o := &history[i]
-		var m made
-		set := o.Set
+		var at place
+		var hash selvage.Hash
 		switch {
 		case o.Receipt != nil:
-			m = made{o.Receipt.Version, o.Receipt.Hash}
+			at, hash = place{o.Thread, o.Receipt.Version}, o.Receipt.Hash
 			if o.Receipt.ChangeID != o.Set {
 				return fmt.Errorf("the receipt is of set %q: %s", o.Receipt.ChangeID, o)
 			}
-		case o.Seen != nil && len(o.Seen.Messages) > 0:
-			m = made{o.Seen.Version, o.Seen.Hash}
-			set = o.Seen.Messages[len(o.Seen.Messages)-1]
+			if was, found := sets[at]; found && was != o.Set {
+				return fmt.Errorf("version %d of %s is both set %s and set %s: %s", at.version, o.Thread, was, o.Set, o)
+			}
+			sets[at] = o.Set
+		case o.Seen != nil:
+			at, hash = place{o.Thread, o.Seen.Version}, o.Seen.Hash
 		default:
 			continue
 		}
-		at := place{o.Thread, m.version}
-		if was, found := sets[at]; found && (was != set || hashes[at] != m.hash) {
-			return fmt.Errorf("version %d of %s is set %s with hash %s, and set %s with hash %s: %s", m.version, o.Thread, was, hashes[at], set, m.hash, o)
+		if was, found := hashes[at]; found && was != hash {
+			return fmt.Errorf("version %d of %s has hash %s and hash %s: %s", at.version, o.Thread, was, hash, o)
 		}
-		sets[at], hashes[at] = set, m.hash
+		hashes[at] = hash
 	}
 	return nil
 }

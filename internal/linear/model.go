@@ -15,6 +15,7 @@ type thread struct {
 	count   int64 // in the state
 	shared  uint64
 	digest  [32]byte // of the ids of the visible messages, in their order
+	sets    [32]byte // of the ids of the sets of this life, in their order
 	log     *entry   // the sets of this life, the last first
 
 	// over says that nothing happens any more. What was not answered and did
@@ -29,6 +30,7 @@ type entry struct {
 	set             string
 	version         selvage.Version
 	firstSeq, added int64
+	after           *thread // what the thread was then
 }
 
 func (t *thread) exists() bool { return t.version > 0 && !t.deleted }
@@ -38,6 +40,16 @@ func (t *thread) find(set string) *entry {
 	for e := t.log; e != nil; e = e.before {
 		if e.set == set {
 			return e
+		}
+	}
+	return nil
+}
+
+// at returns what the thread was at a version of this life, or nil.
+func (t *thread) at(v selvage.Version) *thread {
+	for e := t.log; e != nil; e = e.before {
+		if e.version == v {
+			return e.after
 		}
 	}
 	return nil
@@ -61,6 +73,10 @@ func (t *thread) refusal(o *Op) string {
 		return "not_found"
 	case o.Pre == preExact && o.At != t.version:
 		return "conflict"
+	case o.Rewind > t.version:
+		return "invalid"
+	case o.Rewind > 0 && t.at(o.Rewind) == nil:
+		return "gone" // with a life before this one
 	case o.Counts && t.count == 0:
 		return "invalid" // there is nothing to count up
 	default:
@@ -75,6 +91,12 @@ func (t thread) append(o *Op) thread {
 	}
 	t.version++
 	e := &entry{before: t.log, set: o.Set, version: t.version, firstSeq: t.nextSeq}
+	t.sets = extend(t.sets, o.Set)
+	if o.Rewind > 0 {
+		was := t.at(o.Rewind)
+		t.count, t.shared, t.digest = was.count, was.shared, was.digest
+		return t.add(e)
+	}
 	if bit := uint64(1) << o.Shared; o.Shared > 0 && t.shared&bit == 0 {
 		t.shared |= bit
 		t.digest = extend(t.digest, sharedID(o.Shared))
@@ -86,7 +108,14 @@ func (t thread) append(o *Op) thread {
 	if o.Counts {
 		t.count++
 	}
+	return t.add(e)
+}
+
+// add is the thread with an entry that tells what it now is.
+func (t thread) add(e *entry) thread {
 	t.log = e
+	now := t
+	e.after = &now
 	return t
 }
 
@@ -143,8 +172,10 @@ func (t thread) stepAppend(o *Op) (bool, thread) {
 	switch {
 	case t.over:
 		return o.Outcome == unknown, t
+	case o.Outcome == unknown && (e != nil || refusal != ""):
+		return false, t
 	case o.Outcome == unknown:
-		return e == nil && refusal == "", t.append(o)
+		return true, t.append(o)
 	case o.Outcome != ok:
 		return e == nil && o.Outcome == refusal && (refusal != "conflict" || o.Actual == t.version), t
 	case o.Receipt.Replayed:
@@ -161,8 +192,7 @@ func (e *entry) is(r *selvage.Receipt) bool {
 	return r.Version == e.version && r.FirstSeq == e.firstSeq && int64(r.Added) == e.added
 }
 
-// same reports whether two threads are the same. The digest tells the order of
-// the sets, because each set brings a message of its own.
+// same reports whether two threads are the same.
 func (t *thread) same(o *thread) bool {
-	return t.version == o.version && t.deleted == o.deleted && t.nextSeq == o.nextSeq && t.count == o.count && t.digest == o.digest && t.over == o.over
+	return t.version == o.version && t.deleted == o.deleted && t.nextSeq == o.nextSeq && t.count == o.count && t.digest == o.digest && t.sets == o.sets && t.over == o.over
 }

@@ -26,13 +26,14 @@ type Op struct {
 	Kind   Kind             `json:"kind"`
 
 	// Of an append: the id of its change set, which is that of its last
-	// message too; the precondition; a message that other sets may bring as
+	// message too if it brings any; the precondition; a message that other sets may bring as
 	// well; and whether it counts up the state.
 	Set    string          `json:"set,omitempty"`
 	Pre    string          `json:"pre,omitempty"` // any, exact, new or recreate
 	At     selvage.Version `json:"at,omitempty"`  // of exact
 	Shared int             `json:"shared,omitempty"`
 	Counts bool            `json:"counts,omitempty"`
+	Rewind selvage.Version `json:"rewind,omitempty"` // where it goes back to; it then brings nothing
 
 	// Nanoseconds on a clock that all clients share.
 	Call   int64 `json:"call"`
@@ -69,6 +70,9 @@ func (o Op) String() string {
 		s += fmt.Sprintf(" set %s if %s", o.Set, o.Pre)
 		if o.Pre == preExact {
 			s += fmt.Sprintf("(%d)", o.At)
+		}
+		if o.Rewind > 0 {
+			s += fmt.Sprintf(" back to %d", o.Rewind)
 		}
 	}
 	s += " -> " + o.Outcome

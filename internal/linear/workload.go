@@ -148,6 +148,9 @@ func (c *client) draw(id selvage.ThreadID) Op {
 	default:
 		o.Pre = preRecreate
 	}
+	if !o.begins() && c.versions[id] > 1 && c.random.IntN(8) == 0 {
+		o.Rewind, o.Shared, o.Counts = 1+selvage.Version(c.random.IntN(int(c.versions[id]))), 0, false
+	}
 	o.Counts = o.Counts || o.begins() && c.random.IntN(4) > 0
 	return o
 }
@@ -179,6 +182,10 @@ func (o *Op) begins() bool { return o.Pre == preNew || o.Pre == preRecreate }
 // changes is the change set of an append.
 func (o *Op) changes() selvage.ChangeSet {
 	set := selvage.ChangeSet{ID: o.Set}
+	if o.Rewind > 0 {
+		set.Rewind = &o.Rewind
+		return set
+	}
 	if o.Shared > 0 {
 		set.Messages = append(set.Messages, message(sharedID(o.Shared)))
 	}
