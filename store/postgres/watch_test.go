@@ -357,3 +357,25 @@ func TestWaitOutlivesConnections(t *testing.T) {
 		t.Errorf("waiting for an event while the connections broke: %v", err)
 	}
 }
+
+// TestOwnCommitsWakeWithoutLooking waits where nobody looks at the database:
+// what the store itself commits is enough to end the wait.
+func TestOwnCommitsWakeWithoutLooking(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t))
+	s.Deafen()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	mustAppend(t, s, "t", selvage.New())
+	for v := selvage.Version(1); v < 30; v++ {
+		woken := make(chan error, 1)
+		go func() {
+			_, err := watcherOf(t, s).Events(ctx, "t", selvage.EventQuery{After: v.End(), Wait: true})
+			woken <- err
+		}()
+		mustAppend(t, s, "t", selvage.Exact(v))
+		if err := <-woken; err != nil {
+			t.Fatalf("waiting for version %d: %v", v+1, err)
+		}
+	}
+}

@@ -132,3 +132,39 @@ func TestRestoredIsAnotherGeneration(t *testing.T) {
 		t.Errorf("the events after a position of the generation before: %+v, %v; want the next one", page, err)
 	}
 }
+
+// TestOwnCommitsWakeWithoutLooking waits where nobody looks at the file: what
+// the store itself commits is enough to end the wait.
+func TestOwnCommitsWakeWithoutLooking(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, sqlite.Options{Durability: sqlite.Ephemeral})
+	s.Deafen()
+	w := watcherOf(t, s)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	note := selvage.ChangeSet{Events: []selvage.EventDraft{{Kind: "note"}}}
+	v := appendTo(t, s, "t", note, selvage.New()).Version
+	end, err := w.End(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		woken := make(chan error, 2)
+		go func() {
+			_, err := w.Events(ctx, "t", selvage.EventQuery{After: v.End(), Wait: true})
+			woken <- err
+		}()
+		go func() {
+			page, err := w.Feed(ctx, selvage.FeedQuery{After: end, Wait: true})
+			end = page.Next
+			woken <- err
+		}()
+		next := appendTo(t, s, "t", note, selvage.Any()).Version
+		for range cap(woken) {
+			if err := <-woken; err != nil {
+				t.Fatalf("waiting for version %d: %v", next, err)
+			}
+		}
+		v = next
+	}
+}

@@ -17,6 +17,7 @@ func feedPromises() []promise {
 		{"FeedPageLimits", "CONTRACT 17: limit 0 is an empty page, above the maximum it is clamped, negative is invalid; default 50, maximum 200.", feedPageLimits},
 		{"FeedHasTombstones", "CONTRACT 13: a deleted thread's header survives in the feed as the tombstone; what was before it is gone.", feedHasTombstones},
 		{"FeedOfRelatives", "CONTRACT 13: detach and cascade tell in the feed what they did to each child.", feedOfRelatives},
+		{"FeedOfCopies", "Watcher.Feed: forks and imported logs are told like everything else, each version in its turn.", feedOfCopies},
 		{"OtherGenerationIsExpired", "CONTRACT 19: restoring a database raises the generation: a position of another generation, or ahead of the store, has expired.", otherGenerationIsExpired},
 		{"EndIsTheEnd", "Watcher.End: what is appended after it comes after it, and what was read before it does not.", endIsTheEnd},
 	}
@@ -221,6 +222,30 @@ func feedOfRelatives(k *kit) {
 	if len(got) != 0 {
 		k.Errorf("after detach and cascade the feed tells %v besides", got)
 	}
+}
+
+func feedOfCopies(k *kit) {
+	k = k.alone()
+	origin := k.create(says("one"), says("two"), says("three"))
+	ids := []selvage.ThreadID{origin}
+	if f, offered := selvage.As[selvage.Forker](k.store); offered {
+		// A rewind leaves a gap in the seqs, so that the fork takes two versions.
+		k.append(origin, selvage.ChangeSet{Rewind: ptr(selvage.Version(2))}, selvage.Any())
+		k.append(origin, says("four"), selvage.Any())
+		fork := newID()
+		if _, err := f.Fork(k.Context(), selvage.ForkRequest{From: origin, To: fork}); err != nil {
+			k.Fatalf("fork failed: %v", err)
+		}
+		ids = append(ids, fork)
+	}
+	if needs[selvage.Importer](k.store) {
+		_, id, log := k.exported()
+		k.imports(id, log[:2])
+		k.append(origin, says("between"), selvage.Any())
+		k.imports(id, log)
+		ids = append(ids, id)
+	}
+	k.logged(k.mark(selvage.FeedPosition{}), ids...)
 }
 
 func otherGenerationIsExpired(k *kit) {
