@@ -29,6 +29,7 @@ func watcherReopenPromises() []promise {
 // that looked every second would not be for so many.
 func othersAreSeenSoon(k *kit) {
 	const within, rounds, inTime = 250 * time.Millisecond, 7, 3
+	const settled = 20 * time.Millisecond
 	a, b := k.pair()
 	id := a.create(says("one"))
 	took := make(map[string][]time.Duration)
@@ -40,6 +41,7 @@ func othersAreSeenSoon(k *kit) {
 			var written, seen time.Time
 			errs := together(2, func(who int) error {
 				if who == 0 {
+					k.waitUntil(time.Now().Add(settled)) // for the other to be waiting
 					_, err := a.store.Append(k.Context(), id, says("news"), selvage.Any())
 					written = time.Now()
 					return err
