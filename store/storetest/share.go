@@ -18,6 +18,7 @@ func sharePromises() []promise {
 		{"OneEffectAcross", rule + ": the same set sent through both has one effect.", oneEffectAcross},
 		{"OneLeaseAcross", rule + ", and they never hold one thread's lease both.", oneLeaseAcross},
 		{"FencedAcross", rule + ": a take-over through one fences the writer of the other.", fencedAcross},
+		{"ZombieAcross", rule + ": a writer who was taken over is refused also if all it knows is from before.", zombieAcross},
 		{"CursorsAreShared", rule + ": a list begun in one goes on in the other.", cursorsAreShared},
 		{"NoCyclesAcross", "CONTRACT 14: parent changes are serialised per tenant, so that no two of them close a circle, wherever they are.", noCyclesAcross},
 		{"CloseOneOnly", rule + ": closing one leaves the other as it is.", closeOneOnly},
@@ -52,6 +53,26 @@ func eachSeesTheOther(k *kit) {
 	b.delete(id, selvage.DeleteReject)
 	a.unreadable(id, selvage.ErrNotFound)
 	a.refuse(id, says("late"), selvage.Any(), selvage.ErrGone)
+}
+
+// zombieAcross does not read before it appends, which would tell the store.
+func zombieAcross(k *kit) {
+	a, b := k.pair()
+	id := a.create(says("0"))
+	held := a.acquire(a.leaser(), id, owner("a"))
+	set := func(text string) selvage.ChangeSet {
+		set := says(text)
+		set.Fence = held.Fence()
+		return set
+	}
+	a.append(id, set("mine"), selvage.Any())
+	if err := a.leaser().Release(k.Context(), held); err != nil {
+		k.Fatalf("release: %v", err)
+	}
+	b.acquire(b.leaser(), id, owner("b"))
+	_, err := a.store.Append(k.Context(), id, set("still mine"), selvage.Exact(2))
+	k.class("an append under an epoch that another process ended", err, selvage.ErrFenced)
+	k.equal("messages", texts(b.load(id).Messages), []string{"0", "mine"})
 }
 
 func oneChain(k *kit) {

@@ -18,6 +18,7 @@ func tenancyPromises() []promise {
 		{"NothingOfTheOther", rule + ": for what another tenant has, every method answers as for what never was.", nothingOfTheOther},
 		{"NamesAreNotPatterns", "CONTRACT 15: a tenant is its name, byte for byte, whatever it looks like.", namesAreNotPatterns},
 		{"BadNames", "Tenancy.Tenant: a name that cannot be an id is invalid.", badTenantNames},
+		{"DuplicatesDoNotCross", rule + "; a message is a duplicate of one of its own tenant alone.", duplicatesDoNotCross},
 		{"ParentsDoNotCross", rule + "; a parent is a thread of the same tenant.", parentsDoNotCross},
 		{"LeasesDoNotCross", rule + "; the lease of a thread is not that of its namesake, and neither is its epoch.", leasesDoNotCross},
 		{"DeletesDoNotCross", rule + "; what goes or is detached with a thread is its own.", deletesDoNotCross},
@@ -146,6 +147,17 @@ func nothingOfTheOther(k *kit) {
 }
 
 func errorOf[T any](_ T, err error) error { return err }
+
+func duplicatesDoNotCross(k *kit) {
+	acme, id := k.tenant("acme"), newID()
+	k.append(id, selvage.ChangeSet{Messages: []selvage.Message{say("m-1", "of nobody")}}, selvage.New())
+	acme.append(id, selvage.ChangeSet{Messages: []selvage.Message{say("m-2", "of acme")}}, selvage.New())
+	// One duplicate has a store look for others.
+	both := selvage.ChangeSet{Messages: []selvage.Message{say("m-1", "of acme, too"), say("m-2", "again")}}
+	r := acme.append(id, both, selvage.Any())
+	k.equal("messages dropped", r.Dropped, []int{1})
+	k.equal("messages of the tenant", texts(acme.load(id).Messages), []string{"of acme", "of acme, too"})
+}
 
 // hostileNames are valid, and look like something else to who puts them into
 // a query, a pattern, a path or a key.
