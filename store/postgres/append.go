@@ -286,7 +286,7 @@ func (a *attempt) tryWithin(ctx context.Context, within func(context.Context, fu
 		}
 		written, err := w.exec(ctx, tx)
 		switch {
-		case err != nil && judge(err) == duplicate, err == nil && !written:
+		case err == nil && !written, err != nil && (judge(err) == duplicate || judge(err) == crossed):
 			return errAgain
 		case err != nil:
 			return err
@@ -303,9 +303,10 @@ func (a *attempt) tryWithin(ctx context.Context, within func(context.Context, fu
 	return receipt, err
 }
 
-// transaction calls do in a transaction.
+// transaction calls do in a transaction that sees the database at one point. A
+// head that has moved on since is not one that can be written.
 func (s *Store) transaction(ctx context.Context, do func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.pool, do)
+	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, do)
 }
 
 // serialised calls do in a transaction that no other serialised one of the
