@@ -29,7 +29,7 @@ func watcherReopenPromises() []promise {
 // that looked every second would not be for so many.
 func othersAreSeenSoon(k *kit) {
 	const within, rounds, inTime = 250 * time.Millisecond, 7, 3
-	const settled = 20 * time.Millisecond
+	const settled = 50 * time.Millisecond
 	a, b := k.pair()
 	id := a.create(says("one"))
 	took := make(map[string][]time.Duration)
@@ -39,13 +39,16 @@ func othersAreSeenSoon(k *kit) {
 				took[what] = []time.Duration{}
 			}
 			var written, seen time.Time
+			begun := make(chan struct{})
 			errs := together(2, func(who int) error {
 				if who == 0 {
+					<-begun
 					k.waitUntil(time.Now().Add(settled)) // for the other to be waiting
 					_, err := a.store.Append(k.Context(), id, says("news"), selvage.Any())
 					written = time.Now()
 					return err
 				}
+				close(begun)
 				_, err := wait(k.patient())
 				seen = time.Now()
 				return err
