@@ -36,6 +36,7 @@ var capabilities = []struct {
 	{"stream-checkpoints", "keep interrupted answers", offers[selvage.StreamCheckpoints]},
 	{"replay", "send again what was sent", offers[selvage.Replay]},
 	{"sweep", "remove what has expired", offers[selvage.Sweeper]},
+	{"backup", "be written out as a whole, and made again", offers[selvage.Backup]},
 	{"inspect", "count what is kept", offers[selvage.Inspector]},
 }
 

@@ -11,7 +11,8 @@ import (
 
 func (a *app) storeCommand() *cobra.Command {
 	return group("store", "Look after a store as a whole",
-		a.storeCapabilitiesCommand(), a.storeStatsCommand(), a.storeVerifyCommand(), a.storeMigrateCommand(), a.storeRepairCommand(), a.storeCopyCommand(), a.storeCompactCommand())
+		a.storeCapabilitiesCommand(), a.storeStatsCommand(), a.storeVerifyCommand(), a.storeMigrateCommand(), a.storeRepairCommand(),
+		a.storeCompactCommand(), a.storeCopyCommand(), a.storeBackupCommand(), a.storeRestoreCommand())
 }
 
 // onStore makes the body of a command that works on a store that exists.

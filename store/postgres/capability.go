@@ -23,6 +23,8 @@ func (s *Store) Capability(target any) bool {
 		*t = forker{s}
 	case *selvage.Compactor:
 		*t = compactor{s}
+	case *selvage.Backup:
+		*t = backup{s}
 	case *selvage.Repairer:
 		*t = s
 	case *selvage.Importer:
@@ -42,7 +44,7 @@ func (s *Store) Capability(target any) bool {
 // forOperators reports whether a capability reaches beyond one tenant.
 func forOperators(target any) bool {
 	switch target.(type) {
-	case *selvage.Tenancy, *selvage.Repairer, *selvage.Inspector:
+	case *selvage.Tenancy, *selvage.Backup, *selvage.Repairer, *selvage.Inspector:
 		return true
 	default:
 		return false

@@ -81,6 +81,7 @@ func groups(cfg Config) []group {
 		{name: "Sequences", promises: sequencePromises(cfg)},
 		{name: "Import", promises: importPromises(), offered: needs[selvage.Importer]},
 		{name: "Repair", promises: repairPromises(), offered: needs[selvage.Repairer]},
+		{name: "Backup", promises: backupPromises(), offered: needs[selvage.Backup]},
 		{name: "Inspect", promises: inspectPromises(), offered: needs[selvage.Inspector]},
 		{name: "Tenancy", promises: tenancyPromises(), offered: needs[selvage.Tenancy]},
 		{name: "Watcher", promises: watcherPromises(), offered: needs[selvage.Watcher]},

@@ -11,7 +11,7 @@ import (
 
 // forOperators are the groups about capabilities that reach beyond one tenant,
 // which the store of a tenant does not offer.
-var forOperators = []string{"Tenancy", "Inspect", "Repair"}
+var forOperators = []string{"Tenancy", "Inspect", "Repair", "Backup"}
 
 // Scoped returns a configuration for the stores of one tenant of the stores
 // that cfg opens: a tenant's store is a store, so it passes the kit, but for
