@@ -2,11 +2,9 @@ package archive
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/selvagehq/selvage"
 )
@@ -14,7 +12,8 @@ import (
 // Source is a store that an archive is made of.
 type Source interface {
 	// Dump calls add with everything the store keeps for all tenants, as of
-	// one moment. What it passes may be used again after add has returned.
+	// one moment: blobs first, the log of each thread in one piece, threads in
+	// the order of their creation. What it passes may be used again after add has returned.
 	Dump(ctx context.Context, add func(*Item) error) error
 }
 
@@ -194,6 +193,8 @@ func (b *restoration) putBlob(ctx context.Context, item *Item) error {
 	return err
 }
 
+// importChanges imports the changes in their order: threads are listed in that
+// of their creation.
 func (b *restoration) importChanges(ctx context.Context, items []*Item) error {
 	var changes []*Item
 	for _, item := range items {
@@ -201,9 +202,6 @@ func (b *restoration) importChanges(ctx context.Context, items []*Item) error {
 			changes = append(changes, item)
 		}
 	}
-	slices.SortStableFunc(changes, func(x, y *Item) int {
-		return cmp.Or(cmp.Compare(x.Tenant, y.Tenant), cmp.Compare(x.Change.ThreadID, y.Change.ThreadID))
-	})
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && changes[n].Tenant == changes[0].Tenant && changes[n].Change.ThreadID == changes[0].Change.ThreadID {

@@ -27,8 +27,22 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	}
 	h.Selvage, h.Format = kindBackup, Format
 	a := &Writer{out: out, sum: sha256.New()}
-	return a, a.write(&h)
+	if err := a.write(&h); err != nil {
+		return nil, err
+	}
+	// What is cut off anywhere behind the header is known for what it is.
+	if err := out.Flush(); err != nil {
+		return nil, &WriteError{err}
+	}
+	return a, nil
 }
+
+// WriteError is that the writer below took no more.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string { return "write the backup: " + e.Err.Error() }
+
+func (e *WriteError) Unwrap() error { return e.Err }
 
 // write writes a line. HTML is not escaped, so that the bytes of a change stay
 // what they are.
@@ -40,8 +54,10 @@ func (a *Writer) write(v any) error {
 		return fmt.Errorf("archive: %w", err)
 	}
 	a.sum.Write(a.buf.Bytes())
-	_, err := a.out.Write(a.buf.Bytes())
-	return err
+	if _, err := a.out.Write(a.buf.Bytes()); err != nil {
+		return &WriteError{err}
+	}
+	return nil
 }
 
 // Add writes an item.
@@ -59,7 +75,10 @@ func (a *Writer) Close() error {
 	if err := a.write(&end{End: true, Items: a.items, SHA256: a.sum.Sum(nil)}); err != nil {
 		return err
 	}
-	return a.out.Close()
+	if err := a.out.Close(); err != nil {
+		return &WriteError{err}
+	}
+	return nil
 }
 
 // Abandon ends an archive that is to stay incomplete.

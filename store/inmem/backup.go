@@ -1,6 +1,7 @@
 package inmem
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -77,7 +78,9 @@ func (s *space) dumpBlobs(add func(*archive.Item) error) error {
 }
 
 func (s *space) dumpThreads(add func(*archive.Item) error) error {
-	for _, t := range sortedByID(s.threads) {
+	threads := sortedByID(s.threads)
+	slices.SortStableFunc(threads, func(a, b *thread) int { return cmp.Compare(a.created, b.created) })
+	for _, t := range threads {
 		for i := range t.log {
 			if err := add(&archive.Item{Change: &t.log[i]}); err != nil {
 				return err
@@ -185,4 +188,3 @@ func (b backup) PutRecords(ctx context.Context, tenant string, list []*archive.R
 func (b backup) Raise(ctx context.Context, above int64) error {
 	return b.in(ctx, "", func(*space) { b.s.feed.generation = max(b.s.feed.generation, above) + 1 })
 }
-

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -32,6 +33,10 @@ func (b backup) Backup(ctx context.Context, w io.Writer, opts selvage.BackupOpti
 	defer leave()
 	h := archive.Header{Backend: "postgres", Generation: b.s.generation >> generationShift, At: b.s.now().UTC().Truncate(selvage.TimePrecision)}
 	n, err := archive.Backup(ctx, w, h, b, opts.Told)
+	var write *archive.WriteError
+	if errors.As(err, &write) {
+		return selvage.BackupReport{Items: n}, fmt.Errorf("back up: %w", err)
+	}
 	return selvage.BackupReport{Items: n}, fault(ctx, "back up", err)
 }
 
@@ -58,8 +63,8 @@ func (b backup) Dump(ctx context.Context, add func(*archive.Item) error) error {
 
 // dumpRows makes an item of every row of a query, which is read a part at a
 // time.
-func dumpRows(ctx context.Context, tx pgx.Tx, query string, item func(pgx.Rows) (*archive.Item, error), add func(*archive.Item) error) error {
-	rows, err := tx.Query(ctx, query)
+func dumpRows(ctx context.Context, tx pgx.Tx, query string, item func(pgx.Rows) (*archive.Item, error), add func(*archive.Item) error, args ...any) error {
+	rows, err := tx.Query(ctx, query, args...)
 	if err != nil {
 		return err
 	}
@@ -107,26 +112,46 @@ func dumpBlobs(ctx context.Context, tx pgx.Tx, add func(*archive.Item) error) er
 
 // dumpChanges goes through the logs, thread by thread.
 func dumpChanges(ctx context.Context, tx pgx.Tx, add func(*archive.Item) error) error {
-	var last archive.Item
-	return dumpRows(ctx, tx, `SELECT `+changeColumns+`, c.prev, c.tenant, c.thread FROM selvage.changes c ORDER BY c.tenant, c.thread, c.version`,
+	rows, err := tx.Query(ctx, `SELECT tenant, thread FROM selvage.threads WHERE version > 0 ORDER BY born, tenant, thread`)
+	if err != nil {
+		return err
+	}
+	type key struct {
+		tenant string
+		thread []byte
+	}
+	keys, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (k key, err error) {
+		err = row.Scan(&k.tenant, &k.thread)
+		return k, err
+	})
+	for _, k := range keys {
+		if err == nil {
+			err = dumpLog(ctx, tx, k.tenant, k.thread, add)
+		}
+	}
+	return err
+}
+
+// dumpLog goes through the log of one thread.
+func dumpLog(ctx context.Context, tx pgx.Tx, tenant string, thread []byte, add func(*archive.Item) error) error {
+	var last selvage.Hash
+	return dumpRows(ctx, tx, `SELECT `+changeColumns+`, c.prev FROM selvage.changes c WHERE c.tenant = $1::text AND c.thread = $2::bytea ORDER BY c.version`,
 		func(rows pgx.Rows) (*archive.Item, error) {
 			var row changeRow
-			var prev, thread []byte
-			var tenant string
-			if err := rows.Scan(append(row.targets(), &prev, &tenant, &thread)...); err != nil {
+			var prev []byte
+			if err := rows.Scan(append(row.targets(), &prev)...); err != nil {
 				return nil, err
 			}
 			c, err := row.change(selvage.ThreadID(unpackID(thread)))
 			if err != nil {
 				return nil, err
 			}
-			copy(c.Prev[:], prev)
-			if prev == nil && last.Change != nil && last.Tenant == tenant && last.Change.ThreadID == c.ThreadID {
-				c.Prev = last.Change.Hash
+			if c.Prev = last; prev != nil {
+				copy(c.Prev[:], prev)
 			}
-			last = archive.Item{Tenant: tenant, Change: &c}
-			return &last, c.Verify(c.Prev)
-		}, add)
+			last = c.Hash
+			return &archive.Item{Tenant: tenant, Change: &c}, c.Verify(c.Prev)
+		}, add, tenant, thread)
 }
 
 func dumpDeliveries(ctx context.Context, tx pgx.Tx, add func(*archive.Item) error) error {
@@ -162,4 +187,11 @@ func dumpRecords(ctx context.Context, tx pgx.Tx, add func(*archive.Item) error) 
 			}
 			return i, err
 		}, add)
+}
+
+// blobName is the id of the blob with that digest.
+func blobName(digest []byte) string {
+	var h selvage.Hash
+	copy(h[:], digest)
+	return selvage.BlobScheme + h.String()
 }

@@ -146,6 +146,7 @@ var stripQueries = [...]string{
 	`DELETE FROM selvage.message_ids WHERE tenant = $1::text AND thread = $2::bytea`,
 	`DELETE FROM selvage.runs WHERE tenant = $1::text AND thread = $2::bytea`,
 	`DELETE FROM selvage.calls WHERE tenant = $1::text AND thread = $2::bytea`,
+	`DELETE FROM selvage.blob_refs WHERE tenant = $1::text AND thread = $2::bytea`,
 	`DELETE FROM selvage.state_cache WHERE tenant = $1::text AND thread = $2::bytea`,
 	`UPDATE selvage.threads SET version = 0, ord = 0, next_seq = 1, state_version = 0, updated_at = 0, born = 0, created_at = 0, tombstone = 0,
 		first_seq = 1, horizon = 0, expires_at = NULL, deleted = false, hash = decode(repeat('00', 32), 'hex'), open_run = NULL, run = NULL, calls = NULL,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/store/archive"
@@ -91,23 +92,56 @@ func dumpBlobs(ctx context.Context, c *conn, add func(*archive.Item) error) erro
 	})
 }
 
-// dumpChanges goes through the changes in the order of the store.
+// dumpChanges goes through the logs, thread by thread.
 func dumpChanges(ctx context.Context, c *conn, add func(*archive.Item) error) error {
-	const query = `SELECT ` + changeColumns + `, t.tenant, t.id, p.hash FROM changes c JOIN threads t ON t.key = c.thread
-		LEFT JOIN changes p ON p.pos = c.prev AND p.thread = c.thread ORDER BY c.pos`
-	return dumpRows(ctx, c, add, query, func(r *rows) (*archive.Item, error) {
-		const joined = 23 // the first column after changeColumns
-		h := &head{key: r.int(21)}
-		h.Thread.Tenant, h.Thread.ID = r.text(joined), selvage.ThreadID(r.text(joined+1))
-		ch, err := scanChange(r, h)
+	var threads []head
+	err := each(c, func(r *rows) {
+		h := head{key: r.int(0), pos: r.int(3)}
+		h.Thread.Tenant, h.Thread.ID = r.text(1), selvage.ThreadID(r.text(2))
+		threads = append(threads, h)
+	}, `SELECT key, tenant, id, pos FROM threads WHERE version > 0 ORDER BY born IS NOT NULL, born, key`)
+	for i := range threads {
+		if err == nil {
+			err = dumpLog(ctx, c, &threads[i], add)
+		}
+	}
+	return err
+}
+
+// dumpLog goes through the log of one thread.
+func dumpLog(ctx context.Context, c *conn, h *head, add func(*archive.Item) error) error {
+	var places []int64
+	for pos := h.pos; pos != 0; {
+		places = append(places, pos)
+		found, err := c.one(func(r *rows) { pos = r.int(0) }, `SELECT prev FROM changes WHERE pos = ? AND thread = ?`, pos, h.key)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if !found {
+			return corrupt(h.Thread.ID, h.Thread.Version, "a change before it is missing")
+		}
+	}
+	var last selvage.Hash
+	for _, pos := range slices.Backward(places) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		ch, err := readChange(c, h, pos)
+		if err != nil {
+			return err
 		}
 		if !ch.hasPrev {
-			copy(ch.Prev[:], r.blob(joined+2))
+			ch.Prev = last
 		}
-		return &archive.Item{Tenant: h.Thread.Tenant, Change: &ch.Change}, ch.Verify(ch.Prev)
-	})
+		if err := ch.Verify(ch.Prev); err != nil {
+			return err
+		}
+		if err := add(&archive.Item{Tenant: h.Thread.Tenant, Change: &ch.Change}); err != nil {
+			return err
+		}
+		last = ch.Hash
+	}
+	return nil
 }
 
 func dumpDeliveries(ctx context.Context, c *conn, add func(*archive.Item) error) error {
@@ -202,3 +236,9 @@ func (b backup) Raise(ctx context.Context, above int64) error {
 	})
 }
 
+// blobName is the id of the blob with that digest.
+func blobName(digest []byte) string {
+	var h selvage.Hash
+	copy(h[:], digest)
+	return selvage.BlobScheme + h.String()
+}

@@ -157,7 +157,7 @@ func (t *txn) strip(l *logged, places []int64, ids [][2]any, stray bool) error {
 	}
 	queries := []string{
 		`DELETE FROM marks WHERE thread = ?`, `DELETE FROM runs WHERE thread = ?`, `DELETE FROM calls WHERE thread = ?`,
-		`DELETE FROM state_cache WHERE thread = ?`,
+		`DELETE FROM state_cache WHERE thread = ?`, `DELETE FROM blob_refs WHERE thread = ?`,
 		`UPDATE threads SET version = 0, pos = 0, next_seq = 1, hash = x'', updated_at = 0, state_pos = 0, state_version = 0, message_pos = 0,
 			deleted = 0, latest_run = NULL, run = NULL, calls = NULL, born = NULL, created_at = 0, parent = '', user = '', title = '',
 			metadata = NULL, forked_from = NULL, expires_at = NULL, horizon = 0, rewinds = NULL WHERE key = ?`,
