@@ -47,6 +47,7 @@ func (k *kit) forker() selvage.Forker {
 func (k *kit) fork(from selvage.ThreadID, at selvage.Version) selvage.ThreadID {
 	k.Helper()
 	to := newID()
+	k.tick() // so that the times of what is copied are told from new ones
 	k.forkAs(selvage.ForkRequest{From: from, At: at, To: to})
 	return to
 }
