@@ -38,7 +38,7 @@ peers: ## the same conversation on Selvage and on LangGraph.js (needs node 20; i
 	$(GO) run ./bench/peers
 
 soak: cc ## the crash and concurrency tests at twenty times their size
-	SELVAGE_SOAK=20 $(GO) test -race -timeout 3h -v -run 'Kill|Processes|Differential|Linear|TestStore' ./...
+	SELVAGE_SOAK=20 $(GO) test -race -timeout 3h -v -run 'Kill|PowerLoss|Processes|Differential|Linear|TestStore' ./...
 
 mutate: ## plant the mistakes of internal/mutate one by one; each must turn a test red (ten minutes)
 	$(GO) run ./internal/mutate
