@@ -47,3 +47,37 @@ func Example() {
 	// thread "order-42" is at version 2, not 1
 	// 3 {"price":58,"seats":2}
 }
+
+// What is remembered about a user outlives the threads. It is a capability,
+// found with selvage.As on any store that has it, through decorators too.
+func Example_memory() {
+	ctx := context.Background()
+	store := inmem.New(inmem.Options{})
+	defer store.Close()
+
+	memory, ok := selvage.As[selvage.Memory](store)
+	if !ok {
+		fmt.Println("this store remembers nothing")
+		return
+	}
+	name := selvage.MemoryName{Owner: selvage.UserMemory("alice"), Namespace: "facts", Key: "seat"}
+	entry, err := memory.Put(ctx, selvage.MemoryDraft{MemoryName: name, Value: []byte(`"window"`)}, selvage.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Somebody else changes it first: the version says so, and nothing is lost.
+	if _, err = memory.Put(ctx, selvage.MemoryDraft{MemoryName: name, Value: []byte(`"aisle"`)}, selvage.Any()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = memory.Put(ctx, selvage.MemoryDraft{MemoryName: name, Value: []byte(`"none"`)}, selvage.Exact(entry.Version))
+	fmt.Println(err)
+
+	// Forgetting a user leaves nothing.
+	forgotten, err := memory.Clear(ctx, selvage.UserMemory("alice"))
+	fmt.Println(forgotten, err)
+	// Output:
+	// put memory: memory user:alice facts/seat is at version 2, not 1
+	// 1 <nil>
+}

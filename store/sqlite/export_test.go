@@ -150,6 +150,8 @@ func Queries() map[string]string {
 		"walk state": walkState, "mark of version": markOfVersion, "mark of seq": markOfSeq, "hash": hashAt, "document": selectDoc,
 		"old documents": selectOld, "run": selectRun, "call": selectCall, "lease": selectLease, "claim": claimLease, "renew": renewLease,
 		"release": dropLease, "runs of a thread": runs, "delete id": deleteID, "delete document": deleteDoc,
+		"record": selectRecord, "records": scanForward, "records backwards": scanBackward,
+		"delete records": deleteRecords, "sweep records": sweepRecords, "records of a thread": recordsOfThread,
 		"last position": lastPosition, "feed": placesAfter, "place": placeAt, "last place": lastPlace, "news": newsAfter,
 	}
 }
