@@ -435,7 +435,7 @@ func memoryOwnersAreListed(k *kit) {
 func memoryExpiredIsGone(k *kit) {
 	k = k.alone()
 	owner := someone()
-	until := time.Now().Add(30 * time.Millisecond)
+	until := time.Now().Add(shortly)
 	brief, long := note(owner, "brief", `"x"`), note(owner, "long", `"x"`)
 	brief.ExpiresAt = &until
 	first := k.remember(brief)

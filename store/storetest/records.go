@@ -8,6 +8,10 @@ import (
 	"github.com/selvagehq/selvage"
 )
 
+// shortly is when something expires that was written just before: late enough
+// that a slow machine has written it by then.
+const shortly = 700 * time.Millisecond
+
 // recordGroups are the promises about what a store keeps besides threads.
 func recordGroups(cfg Config) []group {
 	return []group{
@@ -140,7 +144,7 @@ func recordTenants(k *kit) {
 
 func recordSweep(k *kit) {
 	k = k.alone()
-	owner, soon, later := someone(), time.Now().Add(40*time.Millisecond), time.Now().Add(time.Hour)
+	owner, soon, later := someone(), time.Now().Add(shortly), time.Now().Add(time.Hour)
 	for i := range 5 {
 		d := note(owner, string(rune('a'+i)), `1`)
 		if d.ExpiresAt = &soon; i == 4 {

@@ -238,7 +238,7 @@ func replayRedacted(k *kit) {
 func replayExpired(k *kit) {
 	k = k.alone()
 	s, id := newStream(), selvage.NewID()
-	soon, later := time.Now().Add(40*time.Millisecond), time.Now().Add(time.Hour)
+	soon, later := time.Now().Add(shortly), time.Now().Add(time.Hour)
 	rows := wires(id, "a", "b", "c", "d")
 	rows[0].ExpiresAt, rows[1].ExpiresAt, rows[2].ExpiresAt, rows[3].ExpiresAt = &soon, &soon, &later, &soon
 	got := k.sent(s, rows...)

@@ -174,7 +174,7 @@ func checkpointOrDelete(k *kit) {
 
 func checkpointExpires(k *kit) {
 	id, run := k.create(says("hello")), newRunID()
-	until := time.Now().Add(20 * time.Millisecond)
+	until := time.Now().Add(shortly)
 	c := checkpoint(id, run, "a")
 	c.ExpiresAt, c.Epoch = &until, 9
 	k.putCheckpoint(c)
