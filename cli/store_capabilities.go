@@ -30,6 +30,8 @@ var capabilities = []struct {
 	{"blobs", "keep files and images", offers[selvage.Blobs]},
 	{"erase", "take the content of messages out of a history", offers[selvage.Eraser]},
 	{"compact", "give up the history of states", offers[selvage.Compactor]},
+	{"outbox", "hand out deliveries that change sets ask for", offers[selvage.Outbox]},
+	{"blobs", "keep files and images that messages refer to", offers[selvage.Blobs]},
 	{"tenancy", "keep tenants apart", offers[selvage.Tenancy]},
 	{"repair", "make views anew from the log", offers[selvage.Repairer]},
 	{"memory", "remember things beyond threads", offers[selvage.Memory]},

@@ -27,13 +27,19 @@ func claimFollowsTime(k *kit) {
 	past.AvailableAt = time.Now().Add(-time.Hour)
 	k.create(sends(later, entry(lane, "a", "now")), sends(past), sends(entry(lane, "a", "now too")))
 	k.tick()
-	k.equal("claimed before its time", toDeliver(k.claim(lane, 10)), []string{`"past"`, `"now"`, `"now too"`})
+	early, want := k.claim(lane, 10), []string{`"past"`, `"now"`, `"now too"`}
+	slow := !time.Now().Before(at) // so that it may have come, too
+	if !slow || len(early) == len(want) {
+		k.equal("claimed before its time", toDeliver(early), want)
+	}
 	due := k.deliveries(selvage.DeliveryQuery{Lane: lane})[0]
 	if want := at.UTC().Truncate(selvage.TimePrecision); !due.AvailableAt.Equal(want) {
 		k.Errorf("a delivery is available at %v; want %v", due.AvailableAt, want)
 	}
 	k.waitUntil(at)
-	k.equal("claimed at its time", toDeliver(k.claim(lane, 10)), []string{`"later"`})
+	if len(early) == len(want) {
+		k.equal("claimed at its time", toDeliver(k.claim(lane, 10)), []string{`"later"`})
+	}
 }
 
 func oneOwner(k *kit) {
@@ -135,6 +141,7 @@ func nackTriesAgain(k *kit) {
 	e.MaxAttempts = 2
 	k.create(sends(e))
 	d := k.claim(lane, 1)[0]
+	asked := time.Now().Add(300 * time.Millisecond)
 	if status := k.nack(d, selvage.DeliveryFailure{Cause: "no route\x00\xff", After: 300 * time.Millisecond}); status != selvage.DeliveryDue {
 		k.Errorf("after its first failure a delivery is %s; want it due", status)
 	}
@@ -143,9 +150,17 @@ func nackTriesAgain(k *kit) {
 	if waiting.LastError != "no route" || waiting.Status != selvage.DeliveryDue || waiting.Attempts != 1 {
 		k.Errorf("a delivery that failed is %s; want it due, tried once, with the cause", encode(k, waiting))
 	}
-	k.equal("claimed before it is due again", toDeliver(k.claim(lane, 1)), []string{})
-	k.waitUntil(waiting.AvailableAt)
-	d = k.claim(lane, 1)[0]
+	again := k.claim(lane, 1)
+	if len(again) > 0 && time.Now().Before(asked) {
+		k.Errorf("a delivery that is due again at %v was claimed before", asked)
+	}
+	if k.waitUntil(waiting.AvailableAt); len(again) == 0 { // a slow machine may have taken until then
+		again = k.claim(lane, 1)
+	}
+	if len(again) != 1 {
+		k.Fatalf("claimed when it is due again: %d deliveries; want the one", len(again))
+	}
+	d = again[0]
 	if status := k.nack(d, selvage.DeliveryFailure{Cause: strings.Repeat("x", 5000)}); status != selvage.DeliveryDead {
 		k.Errorf("after its last attempt a delivery is %s; want it dead", status)
 	}
