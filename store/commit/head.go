@@ -54,8 +54,8 @@ type Reader interface {
 	State() (state.Document, error)
 	// At returns what a thread that exists was at one of its versions, the head
 	// included. The error matches [selvage.ErrNotFound] if the thread has not
-	// reached it, and [selvage.ErrGone] if it went with a former life or was
-	// compacted away.
+	// reached it, and [selvage.ErrGone] if it went with a former life or its
+	// state was compacted; NextSeq is told then all the same.
 	At(v selvage.Version) (Past, error)
 	// KnownMessages reports for each id whether a visible message bears it. A
 	// store whose unique index will tell may answer that none does, and judge

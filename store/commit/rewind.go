@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -44,10 +45,13 @@ func (p *Plan) judgeRewind(r *Request, h *Head, rd Reader) error {
 		return GoneBelow(h, to)
 	}
 	past, err := rd.At(to)
+	p.Rewind, p.State = to, &past.State
+	if r.again && errors.Is(err, selvage.ErrGone) && past.NextSeq > 0 {
+		p.State, err = nil, nil // it was compacted since
+	}
 	if err != nil {
 		return err
 	}
-	p.Rewind, p.State = to, &past.State
 	p.Next.Rewinds = append(slices.Clip(h.Rewinds), Rewind{At: p.Next.Thread.Version, To: to, Next: h.nextSeq(), Back: past.NextSeq})
 	return nil
 }

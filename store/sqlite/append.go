@@ -136,7 +136,9 @@ func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) 
 	}
 	if n.back != nil {
 		next.goBack(n.back)
-		next.doc, next.docKnown = *p.State, true
+		if next.docKnown = p.State != nil; next.docKnown {
+			next.doc = *p.State
+		}
 	}
 	// Where the history jumps is written with what the thread says about itself.
 	n.says = n.says || len(next.Rewinds) > len(e.Rewinds)
@@ -147,6 +149,9 @@ func (t *txn) write(e *entry, p *commit.Plan, n nature) (fresh bool, err error) 
 	if n.effect != effectNone {
 		next.doc, next.docKnown, next.tail = *p.State, true, next.tail.add(len(ch.Rest))
 		next.statePos, next.stateVersion = pos, ch.Version
+	} else if ch.StateGone() {
+		// An import of what was compacted: it stays a link of the chain.
+		next.statePos, next.stateVersion, next.docKnown = pos, ch.Version, false
 	}
 	next.detach()
 	if e.key == 0 {

@@ -43,14 +43,13 @@ func (l *lookup) At(v selvage.Version) (commit.Past, error) {
 		return commit.Past{}, err
 	}
 	past := &turn{statePos: at.lastState(), messagePos: at.lastMessage()}
-	doc, tail, err := l.e.fold(background(), l.t.c, past.statePos, v)
-	if err != nil {
+	if past.stateVersion, err = versionAt(l.t.c, past.statePos); err != nil {
 		return commit.Past{}, err
 	}
-	past.tail = tail
-	past.stateVersion, err = versionAt(l.t.c, past.statePos)
 	l.past = past
-	return commit.Past{State: doc, NextSeq: at.LastSeq() + 1}, err
+	then := commit.Past{NextSeq: at.LastSeq() + 1}
+	then.State, past.tail, err = l.e.fold(background(), l.t.c, past.statePos, v)
+	return then, err
 }
 
 func (l *lookup) KnownMessages(ids []string) ([]bool, error) {

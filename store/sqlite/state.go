@@ -51,7 +51,7 @@ func (s *Store) State(ctx context.Context, id selvage.ThreadID, v selvage.Versio
 
 // lastState is the position of the last change of the state up to ch.
 func (ch *change) lastState() int64 {
-	if ch.effect != effectNone {
+	if ch.effect != effectNone || ch.StateGone() {
 		return ch.pos
 	}
 	return ch.statePrev

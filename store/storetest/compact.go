@@ -22,6 +22,8 @@ func compactPromises() []promise {
 		{"LongWay", "Compactor.Compact: it works in transactions of bounded size, and every version above the horizon is right after it.", longWay},
 		{"RewindsStay", "CONTRACT 11, 16: what was rewound to below the horizon stays as it is; going back there now is gone.", rewindsStayCompacted},
 		{"ForksOfWhatIsLeft", "CONTRACT 12, 16: what is left can be forked, skeletons of erased messages too; below the horizon a fork is gone.", forksOfWhatIsLeft},
+		{"ImportsOfWhatIsLeft", "Importer.Import: a log that was compacted and erased from is taken in as it is, and says the same.", importsOfWhatIsLeft},
+		{"NothingToRepair", "Repairer.Repair: what was compacted or erased by the rules is no damage.", nothingToRepair},
 		{"ArchiveFirst", "CompactRequest.Archive: it is given each change whole before it is reduced, and an error loses nothing.", archiveFirst},
 		{"DryRunDoesNothing", "CompactRequest.DryRun: it works out the report and changes nothing.", dryRunDoesNothing},
 		{"Refused", "Compactor.Compact: bad retention is invalid, a thread that does not exist is not_found.", compactRefused},
@@ -334,6 +336,74 @@ func forksOfWhatIsLeft(k *kit) {
 		k.equal("its messages", skeletons(k.load(to).Messages), skeletons(k.allMessages(id, selvage.MessageQuery{At: at})))
 		k.verify(k.log(to))
 	}
+}
+
+// worn makes a thread with rewinds, erasures and a horizon.
+func (k *kit) worn() selvage.ThreadID {
+	k.Helper()
+	id := k.counted(6)
+	m := k.load(id).Messages
+	k.append(id, selvage.ChangeSet{Rewind: ptr(selvage.Version(2))}, selvage.Any())
+	k.append(id, counting(7), selvage.Any())
+	k.append(id, selvage.ChangeSet{Rewind: ptr(selvage.Version(5))}, selvage.Any())
+	k.append(id, says("no state"), selvage.Any())
+	k.append(id, counting(8), selvage.Any())
+	k.append(id, selvage.ChangeSet{Rewind: ptr(selvage.Version(8))}, selvage.Any())
+	k.append(id, says("no state"), selvage.Any())
+	k.compact(id, 0)
+	k.erase(id, m[1].ID, m[5].ID)
+	k.append(id, counting(9), selvage.Any())
+	k.append(id, counting(10), selvage.Any())
+	k.compact(id, 1)
+	return id
+}
+
+func importsOfWhatIsLeft(k *kit) {
+	importer, ok := selvage.As[selvage.Importer](k.store)
+	if !ok {
+		return
+	}
+	from := k.alone()
+	id := from.worn()
+	log := from.log(id)
+	for i := range log {
+		if v, err := importer.Import(k.Context(), id, log[i:i+1]); err != nil || v != log[i].Version {
+			k.Fatalf("import of version %d: at version %d, %v", log[i].Version, v, err)
+		}
+	}
+	k.equal("the log", k.log(id), log)
+	k.equal("the states", k.states(id), from.states(id))
+	k.equal("the messages", k.load(id).Messages, from.load(id).Messages)
+	for _, side := range []*kit{k, from} {
+		side.append(id, counting(20), selvage.Any())
+		side.compact(id, 0)
+	}
+	k.equal("the states when both went on", k.states(id), from.states(id))
+	k.verify(k.log(id))
+}
+
+func nothingToRepair(k *kit) {
+	k = k.alone()
+	repairer, ok := selvage.As[selvage.Repairer](k.store)
+	if !ok {
+		return
+	}
+	id := k.worn()
+	before, states := k.picture(id), k.states(id)
+	var told []selvage.RepairedThread
+	_, err := repairer.Repair(k.Context(), selvage.RepairRequest{Told: func(t selvage.RepairedThread) { told = append(told, t) }})
+	if err != nil {
+		k.Fatalf("repair failed: %v", err)
+	}
+	for _, t := range told {
+		if len(t.Changed) > 0 || t.Lost != nil {
+			k.Errorf("a sound thread was repaired: %v, %v", t.Changed, t.Lost)
+		}
+	}
+	if after := k.picture(id); after != before {
+		k.Errorf("a repair of a sound thread left its mark: %s", difference(after, before))
+	}
+	k.equal("the states", k.states(id), states)
 }
 
 func archiveFirst(k *kit) {
