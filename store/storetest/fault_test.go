@@ -21,7 +21,7 @@ type fault struct {
 // faults are all the planted mistakes.
 func faults() []fault {
 	return slices.Concat(appendFaults(), ruleFaults(), readFaults(), pageFaults(), deleteFaults(), leaseFaults(), lifeFaults(),
-		rewindFaults(), forkFaults(), tenancyFaults(), outboxFaults(), watchFaults(), blobFaults(), recordFaults())
+		rewindFaults(), forkFaults(), tenancyFaults(), outboxFaults(), watchFaults(), blobFaults(), recordFaults(), retentionFaults())
 }
 
 // named are all promises by "Group/Promise", those about a disk included.

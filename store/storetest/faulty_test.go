@@ -19,31 +19,32 @@ type sound interface {
 type faulty struct {
 	sound
 
-	append   func(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error)
-	load     func(ctx context.Context, id selvage.ThreadID, opts selvage.LoadOptions) (selvage.Head, error)
-	state    func(ctx context.Context, id selvage.ThreadID, v selvage.Version) (state.Document, error)
-	messages func(ctx context.Context, id selvage.ThreadID, q selvage.MessageQuery) (selvage.MessagePage, error)
-	changes  func(ctx context.Context, id selvage.ThreadID, q selvage.ChangeQuery) (selvage.ChangePage, error)
-	threads  func(ctx context.Context, q selvage.ThreadQuery) (selvage.ThreadPage, error)
-	runs     func(ctx context.Context, q selvage.RunQuery) (selvage.RunPage, error)
-	delete   func(ctx context.Context, id selvage.ThreadID, strategy selvage.DeleteStrategy) error
-	close    func() error
-	acquire  func(ctx context.Context, id selvage.ThreadID, o selvage.Owner, ttl time.Duration) (selvage.Lease, error)
-	renew    func(ctx context.Context, l selvage.Lease, ttl time.Duration) (selvage.Lease, error)
-	release  func(ctx context.Context, l selvage.Lease) error
-	tenant   func(name string) (selvage.Store, error)
-	fork     func(ctx context.Context, req selvage.ForkRequest) (selvage.Receipt, error)
-	box      selvage.Outbox
-	watching badWatcher
-	attic    selvage.Blobs
-	planted  []any // capabilities in place of the sound store's
+	append    func(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error)
+	load      func(ctx context.Context, id selvage.ThreadID, opts selvage.LoadOptions) (selvage.Head, error)
+	state     func(ctx context.Context, id selvage.ThreadID, v selvage.Version) (state.Document, error)
+	messages  func(ctx context.Context, id selvage.ThreadID, q selvage.MessageQuery) (selvage.MessagePage, error)
+	changes   func(ctx context.Context, id selvage.ThreadID, q selvage.ChangeQuery) (selvage.ChangePage, error)
+	threads   func(ctx context.Context, q selvage.ThreadQuery) (selvage.ThreadPage, error)
+	runs      func(ctx context.Context, q selvage.RunQuery) (selvage.RunPage, error)
+	delete    func(ctx context.Context, id selvage.ThreadID, strategy selvage.DeleteStrategy) error
+	close     func() error
+	acquire   func(ctx context.Context, id selvage.ThreadID, o selvage.Owner, ttl time.Duration) (selvage.Lease, error)
+	renew     func(ctx context.Context, l selvage.Lease, ttl time.Duration) (selvage.Lease, error)
+	release   func(ctx context.Context, l selvage.Lease) error
+	tenant    func(name string) (selvage.Store, error)
+	fork      func(ctx context.Context, req selvage.ForkRequest) (selvage.Receipt, error)
+	box       selvage.Outbox
+	watching  badWatcher
+	retention badRetention
+	attic     selvage.Blobs
+	planted   []any // capabilities in place of the sound store's
 }
 
 // flawless is a faulty store without a fault yet.
 func flawless(s sound) *faulty {
 	box, _ := selvage.As[selvage.Outbox](s)
 	attic, _ := selvage.As[selvage.Blobs](s)
-	f := &faulty{box: box, attic: attic, watching: soundWatcher(s), sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
+	f := &faulty{box: box, attic: attic, watching: soundWatcher(s), retention: soundRetention(s), sound: s, append: s.Append, load: s.Load, state: s.State, messages: s.Messages, changes: s.Changes, threads: s.Threads,
 		runs: s.Runs, delete: s.Delete, close: s.Close, acquire: s.Acquire, renew: s.Renew, release: s.Release, tenant: s.Tenant}
 	if forker, ok := selvage.As[selvage.Forker](s); ok {
 		f.fork = forker.Fork
