@@ -18,7 +18,11 @@ func (a *app) storeCopyCommand() *cobra.Command {
 times and hashes stay what they were; each change is proved as it is taken in,
 and head, state and runs are compared at the end. What is there is passed over:
 a copy that broke off is gone on with by the same command, and a later one
-brings what has happened since. Both stores may be in use.`,
+brings what has happened since. Both stores may be in use.
+
+Threads are copied, and the blobs they refer to. What is kept besides them
+(memory, configuration, the audit log, deliveries, tombstones) moves with
+` + "`store backup`" + ` and ` + "`store restore`" + `, which work between all kinds of stores.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == "" || to == "" {
 				return usage("for example --from ./app.db --to postgres://localhost/agents", "--from and --to say which stores")

@@ -20,11 +20,10 @@ type CopyOptions struct {
 
 // CopyReport tells what a copy did so far.
 type CopyReport struct {
-	Tenants    int   `json:"tenants"`    // besides the one without a name
-	Threads    int   `json:"threads"`    // that are now in both stores
-	Changes    int64 `json:"changes"`    // copied by this call
-	UpToDate   int   `json:"up_to_date"` // threads that were there already
-	Tombstones int   `json:"tombstones"` // of deleted threads
+	Tenants  int   `json:"tenants"`    // besides the one without a name
+	Threads  int   `json:"threads"`    // that are now in both stores
+	Changes  int64 `json:"changes"`    // copied by this call
+	UpToDate int   `json:"up_to_date"` // threads that were there already
 }
 
 // Copy copies every thread of every tenant, or one thread, into another store
@@ -36,7 +35,9 @@ type CopyReport struct {
 // their own are not touched and match [selvage.ErrAlreadyExists].
 //
 // Both stores may be in use. What is appended to a thread while it is copied
-// is left for the next copy. Leases are not copied.
+// is left for the next copy. Blobs come with the messages that refer to them.
+// Leases, deliveries, tombstones and what is kept besides threads do not come;
+// a backup has all but the leases.
 func Copy(ctx context.Context, from, to selvage.Store, opts CopyOptions) (CopyReport, error) {
 	c := &copier{opts: opts}
 	if opts.Thread != "" {
