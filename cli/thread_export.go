@@ -48,7 +48,7 @@ func (a *app) threadExportCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				a.out.json(p)
+				a.out.jsonLine(p)
 				return nil
 			default:
 				return usage("use jsonl, state, markdown or proof", "--format: %q is not one", form)

@@ -12,6 +12,24 @@ import (
 // the model only.
 const interrupted = "[interrupted]"
 
+// erased stands in for content that was erased: providers refuse a message
+// without any, and the model should not guess.
+const erased = "[erased]"
+
+// shown is a message as the model is given it.
+func shown(m *selvage.Message) selvage.Message {
+	if !m.Erased {
+		return *m
+	}
+	view := *m
+	view.Content = selvage.Text(erased)
+	view.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range view.ToolCalls {
+		view.ToolCalls[i].Arguments = []byte("{}")
+	}
+	return view
+}
+
 // window returns what the model is to see of a conversation: its last keep
 // messages and the calls that they are results of, in which every call is
 // directly followed by its result and every result follows its call.
@@ -29,10 +47,10 @@ func window(messages []selvage.Message, keep int) []selvage.Message {
 		if m.Role == selvage.RoleTool {
 			continue // where its call is, or nowhere if it has none
 		}
-		view = append(view, *m)
+		view = append(view, shown(m))
 		for _, c := range m.ToolCalls {
 			if result := results[c.ID]; result != nil {
-				view = append(view, *result)
+				view = append(view, shown(result))
 			} else {
 				view = append(view, resultMessage(c.ID, tool.Failed(interrupted)))
 			}

@@ -79,7 +79,30 @@ func ReadProof(r io.Reader) (*Proof, error) {
 	case p.Format != ProofFormat:
 		return nil, fmt.Errorf("the proof has format %d and this program knows %d; use a newer one: %w", p.Format, ProofFormat, selvage.ErrUnsupported)
 	}
-	return p, nil
+	return p, p.compact()
+}
+
+// compact takes white space out of what was appended, none of which was there:
+// the proof may have been indented for people.
+func (p *Proof) compact() error {
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		parts := []*json.RawMessage{&c.Rest, &c.Base}
+		for j := range c.Messages {
+			parts = append(parts, &c.Messages[j])
+		}
+		for _, part := range parts {
+			if len(*part) == 0 {
+				continue
+			}
+			var b bytes.Buffer
+			if err := json.Compact(&b, *part); err != nil {
+				return &selvage.InvalidError{Field: "proof", Reason: err.Error()}
+			}
+			*part = b.Bytes()
+		}
+	}
+	return nil
 }
 
 // Verify proves that every change holds what was appended and follows from the

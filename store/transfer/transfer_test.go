@@ -219,3 +219,43 @@ func TestCopyRefuses(t *testing.T) {
 		t.Errorf("no such thread: %v", err)
 	}
 }
+
+// A proof may be indented for people and still proves.
+func TestProof(t *testing.T) {
+	t.Parallel()
+	s := inmem.New(inmem.Options{})
+	fill(t, s, 5, "a")
+	p, err := transfer.NewProof(t.Context(), s, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, indent := range []string{"", "  "} {
+		var file bytes.Buffer
+		e := json.NewEncoder(&file)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", indent)
+		if err := e.Encode(p); err != nil {
+			t.Fatal(err)
+		}
+		text := file.String()
+		read := func(text string) error {
+			p, err := transfer.ReadProof(strings.NewReader(text))
+			if err != nil {
+				return err
+			}
+			return p.Verify()
+		}
+		if err := read(text); err != nil {
+			t.Errorf("indented by %q: %v", indent, err)
+		}
+		for _, tampered := range []string{"says 3", "2026-", `"seq":`, `"added":`} {
+			bent := strings.Replace(text, tampered, strings.NewReplacer("3", "4", "2026", "2027", "seq", "sex", "added", "addex").Replace(tampered), 1)
+			if indent == "" && bent != text && read(bent) == nil {
+				t.Errorf("with another %q it still proves", tampered)
+			}
+		}
+		if err := read(text[:len(text)/2]); !errors.Is(err, selvage.ErrInvalid) {
+			t.Errorf("half of it: %v", err)
+		}
+	}
+}
