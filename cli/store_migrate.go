@@ -17,10 +17,10 @@ type migrateDocument struct {
 func (a *app) storeMigrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "migrate", Short: "Bring the tables of the store up to date", Args: noArguments,
-		Long: `Bring the tables of the store up to date. Every command does so when it opens
-a store; this one does nothing else. It is safe to run in several processes at
+		Long: `Bring the tables of the store up to date, and make them if there are none. What
+writes does so when it opens a store; this one does nothing else. It is safe to run in several processes at
 once, and beside those that work on the store.`,
-		RunE: a.onStore(forReading, func(ctx context.Context, store selvage.Store) error {
+		RunE: a.onStore(forWriting, func(ctx context.Context, store selvage.Store) error {
 			inspector, ok := selvage.As[selvage.Inspector](store)
 			if !ok {
 				return lacks("tell the version of its tables", "inspect")
