@@ -116,11 +116,28 @@ func (c *Change) restSet() (ChangeSet, error) {
 	return set, nil
 }
 
-func (c *Change) message(i int) (m Message, err error) {
-	if err := json.Unmarshal(c.Messages[i], &m); err != nil {
+func (c *Change) message(i int) (Message, error) {
+	m, err := decodeMessage(c.Messages[i])
+	if err != nil {
 		return m, c.corrupt("message %d cannot be read: %v", i, err)
 	}
 	return m, nil
+}
+
+// MessageIDs returns the ids of all messages the change carries, also of those
+// that were dropped or erased. The error matches [ErrCorrupt].
+func (c *Change) MessageIDs() ([]string, error) {
+	ids := make([]string, len(c.Messages))
+	for i, raw := range c.Messages {
+		id, err := decodeMessageID(raw)
+		if err != nil {
+			return nil, c.corrupt("message %d cannot be read: %v", i, err)
+		}
+		if ids[i] = id; id == "" {
+			ids[i] = MessageID(c.ID, i, c.At)
+		}
+	}
+	return ids, nil
 }
 
 // AddedMessages decodes the messages the change added to the log, with their

@@ -118,20 +118,14 @@ func (c *Change) erasedMessage(i int, id string) ErasedMessage {
 // [Change.EraseMessages] does, and tells of each, also of those erased before.
 // The error matches [ErrCorrupt].
 func (c *Change) EraseByID(ids map[string]bool) ([]ErasedMessage, error) {
+	all, err := c.MessageIDs()
+	if err != nil {
+		return nil, err
+	}
 	var indexes []int
-	var names []string
-	for i := range c.Messages {
-		var m struct {
-			ID string `json:"id"`
-		}
-		if err := json.Unmarshal(c.Messages[i], &m); err != nil {
-			return nil, c.corrupt("message %d cannot be read: %v", i, err)
-		}
-		if m.ID == "" {
-			m.ID = MessageID(c.ID, i, c.At)
-		}
-		if ids[m.ID] {
-			indexes, names = append(indexes, i), append(names, m.ID)
+	for i, id := range all {
+		if ids[id] {
+			indexes = append(indexes, i)
 		}
 	}
 	if len(indexes) == 0 {
@@ -142,7 +136,7 @@ func (c *Change) EraseByID(ids map[string]bool) ([]ErasedMessage, error) {
 	}
 	told := make([]ErasedMessage, len(indexes))
 	for n, i := range indexes {
-		told[n] = c.erasedMessage(i, names[n])
+		told[n] = c.erasedMessage(i, all[i])
 	}
 	return told, nil
 }

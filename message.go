@@ -120,6 +120,10 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 		*c = Text(text)
 		return nil
 	}
+	if parts, ok := readContent(data); ok {
+		*c = parts
+		return nil
+	}
 	// A custom unmarshaler ends the outer decoder's strictness, so it is
 	// restored here; stored content is read back by the same rule.
 	var parts []Part

@@ -227,8 +227,8 @@ func (c *Change) checkSeal() error {
 
 // skeleton is what stays of a message.
 func skeleton(raw json.RawMessage) (json.RawMessage, error) {
-	var m Message
-	if err := json.Unmarshal(raw, &m); err != nil {
+	m, err := decodeMessage(raw)
+	if err != nil {
 		return nil, err
 	}
 	left := Message{ID: m.ID, Role: m.Role, ToolCallID: m.ToolCallID, Visibility: m.Visibility, RunID: m.RunID, Step: m.Step,

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -169,7 +168,7 @@ func (t *txn) eraseIDs(e *entry) (log []int64, err error) {
 		ch, damage := scanChange(r, &e.head)
 		var ids []string
 		if damage == nil {
-			ids, damage = addedIDs(ch)
+			ids, damage = ch.MessageIDs()
 		}
 		if damage != nil {
 			readable = false
@@ -190,21 +189,4 @@ func (t *txn) eraseIDs(e *entry) (log []int64, err error) {
 func (t *txn) eraseID(thread int64, id string, kind int64) error {
 	_, err := t.exec(`DELETE FROM ids WHERE key = ? AND thread = ? AND kind = ?`, idKey(id, thread), thread, kind)
 	return err
-}
-
-// addedIDs are the ids of the messages a change carries.
-func addedIDs(ch *change) ([]string, error) {
-	ids := make([]string, len(ch.Messages))
-	for i, raw := range ch.Messages {
-		var m struct {
-			ID string `json:"id"`
-		}
-		if err := json.Unmarshal(raw, &m); err != nil {
-			return nil, err
-		}
-		if ids[i] = m.ID; m.ID == "" {
-			ids[i] = selvage.MessageID(ch.ID, i, ch.At)
-		}
-	}
-	return ids, nil
 }

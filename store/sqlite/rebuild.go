@@ -86,9 +86,9 @@ func (t *txn) readLog(l *logged, places []int64) ([]*change, error) {
 func idsOf(log []*change) (ids [][2]any, err error) {
 	for _, ch := range log {
 		ids = append(ids, [2]any{ch.ID, int64(kindChange)})
-		messages, err := addedIDs(ch)
+		messages, err := ch.MessageIDs()
 		if err != nil {
-			return nil, corrupt(ch.ThreadID, ch.Version, "its messages cannot be read (%v)", err)
+			return nil, err
 		}
 		for _, id := range messages {
 			ids = append(ids, [2]any{id, int64(kindMessage)})
