@@ -143,11 +143,20 @@ func (a *app) verifyProof(path string) error {
 	if err := p.Verify(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	doc := &verifyDocument{ID: p.ID, OK: true, Version: p.Version, Hash: p.Hash, Changes: len(p.Changes), Messages: int64(len(p.Messages))}
+	// What no hash covers has to be what the log adds up to.
+	log := &proof{id: p.ID, fold: newFold()}
+	for i := range p.Changes {
+		if err := log.take(&p.Changes[i]); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	doc := &verifyDocument{ID: p.ID, OK: true, Version: p.Version, Hash: p.Hash, Changes: len(p.Changes), Messages: int64(len(p.Messages)),
+		Erased: len(log.erased.lost), Compacted: log.compacted, Horizon: log.fold.head.Horizon}
 	return a.show(doc, func() {
 		if !a.flags.quiet {
 			a.out.line("%s is proved: %d changes to version %d, %d messages, hash %s", p.ID, len(p.Changes), p.Version, len(p.Messages), p.Hash)
 			a.out.line("it is the thread whose hash you were told at version %d, if that is this hash", p.Version)
+			log.printGone(a)
 		}
 	})
 }

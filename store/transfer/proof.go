@@ -66,85 +66,140 @@ func ReadProof(r io.Reader) (*Proof, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The digests are over bytes without white space; how the file is laid out
+	// for people is not part of what was appended.
+	var packed bytes.Buffer
 	p := &Proof{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(p); err != nil {
+	if err := json.Compact(&packed, data); err != nil {
+		return nil, &selvage.InvalidError{Field: "proof", Reason: err.Error()}
+	}
+	if err := json.Unmarshal(packed.Bytes(), p); err != nil {
 		return nil, &selvage.InvalidError{Field: "proof", Reason: err.Error()}
 	}
 	switch {
-	case d.More():
-		return nil, &selvage.InvalidError{Field: "proof", Reason: "there is more after the proof"}
 	case p.Selvage != kindProof:
 		return nil, &selvage.InvalidError{Field: "proof", Reason: `it is not a proof; "selvage" would say so`}
 	case p.Format != ProofFormat:
 		return nil, fmt.Errorf("the proof has format %d and this program knows %d; use a newer one: %w", p.Format, ProofFormat, selvage.ErrUnsupported)
 	}
-	return p, p.compact()
-}
-
-// compact takes white space out of what was appended, none of which was there:
-// the proof may have been indented for people.
-func (p *Proof) compact() error {
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		parts := []*json.RawMessage{&c.Rest, &c.Base}
-		for j := range c.Messages {
-			parts = append(parts, &c.Messages[j])
-		}
-		for _, part := range parts {
-			if len(*part) == 0 {
-				continue
-			}
-			var b bytes.Buffer
-			if err := json.Compact(&b, *part); err != nil {
-				return &selvage.InvalidError{Field: "proof", Reason: err.Error()}
-			}
-			*part = b.Bytes()
-		}
-	}
-	return nil
+	return p, nil
 }
 
 // Verify proves that every change holds what was appended and follows from the
-// one before it, up to Hash, and that every message of the transcript is what
-// they say. The error matches [selvage.ErrCorrupt] and names the version.
+// one before it, up to Hash, that what was erased is told of, and that the
+// transcript is what they add up to: every message that could be seen at
+// Version, and no other. The error matches [selvage.ErrCorrupt] and names the
+// version.
 func (p *Proof) Verify() error {
 	var last selvage.Change
-	said := make(map[int64]selvage.Message)
 	for n := range p.Changes {
 		c := &p.Changes[n]
+		if c.ThreadID != p.ID {
+			return p.wrong(c.Version, "it is of thread %q", c.ThreadID)
+		}
 		if err := follows(&last, c, n); err != nil {
 			return err
-		}
-		added, err := c.AddedMessages()
-		if err != nil {
-			return err
-		}
-		for _, m := range added {
-			said[m.Seq] = m
 		}
 		last = *c
 	}
 	if last.Version != p.Version || last.Hash != p.Hash {
-		return &selvage.CorruptError{Thread: p.ID, Version: last.Version, Reason: fmt.Sprintf("the proof ends here, and says it goes to version %d", p.Version)}
+		return p.wrong(last.Version, "the proof ends here, and says it goes to version %d", p.Version)
 	}
-	before := int64(0)
-	for i := range p.Messages {
-		if err := p.isSaid(&p.Messages[i], said, before); err != nil {
+	if err := p.tellsErased(); err != nil {
+		return err
+	}
+	return p.isTranscript()
+}
+
+// tellsErased proves that the log tells of every message that it has lost.
+func (p *Proof) tellsErased() error {
+	type part struct {
+		version selvage.Version
+		index   int
+	}
+	told := make(map[part]bool)
+	for n := range p.Changes {
+		all, err := p.Changes[n].Erasures()
+		if err != nil {
 			return err
 		}
-		before = p.Messages[i].Seq
+		for _, e := range all {
+			i := int(e.Version - p.Changes[0].Version)
+			if i < 0 || i >= n {
+				return p.wrong(p.Changes[n].Version, "it tells of an erased message of version %d, which is not before it", e.Version)
+			}
+			if err := p.Changes[i].CheckErased(&e); err != nil {
+				return err
+			}
+			told[part{e.Version, e.Index}] = true
+		}
+	}
+	for n := range p.Changes {
+		for _, i := range p.Changes[n].Erased() {
+			if v := p.Changes[n].Version; !told[part{v, i}] {
+				return p.wrong(v, "message %d is missing, and nothing tells that it was erased", i)
+			}
+		}
 	}
 	return nil
 }
 
-// isSaid proves one message of the transcript.
-func (p *Proof) isSaid(m *selvage.Message, said map[int64]selvage.Message, before int64) error {
-	want, ok := said[m.Seq]
-	got, errGot := json.Marshal(m)
-	should, errWant := json.Marshal(&want)
-	if !ok || errGot != nil || errWant != nil || m.Seq <= before || !bytes.Equal(got, should) {
-		return &selvage.CorruptError{Thread: p.ID, Version: p.Version, Reason: fmt.Sprintf("message %d of the transcript is not what the log says", m.Seq)}
+// isTranscript proves that Messages are what could be seen at Version.
+func (p *Proof) isTranscript() error {
+	seen, err := p.lineage()
+	if err != nil {
+		return err
+	}
+	left := p.Messages
+	for n := range p.Changes {
+		if !seen[n] {
+			continue
+		}
+		added, err := p.Changes[n].AddedMessages()
+		if err != nil {
+			return err
+		}
+		for i := range added {
+			if len(left) == 0 || !sameMessage(&left[0], &added[i]) {
+				return p.wrong(p.Changes[n].Version, "message %d of the transcript is not what the log says", added[i].Seq)
+			}
+			left = left[1:]
+		}
+	}
+	if len(left) > 0 {
+		return p.wrong(p.Version, "message %d of the transcript could not be seen", left[0].Seq)
 	}
 	return nil
+}
+
+// lineage tells which of the changes lead to the last one, and were not left
+// behind by a rewind.
+func (p *Proof) lineage() ([]bool, error) {
+	seen := make([]bool, len(p.Changes))
+	for n := len(p.Changes) - 1; n >= 0; n-- {
+		seen[n] = true
+		set, err := p.Changes[n].Set()
+		if err != nil {
+			return nil, err
+		}
+		if set.Rewind == nil {
+			continue
+		}
+		to := int(*set.Rewind - p.Changes[0].Version)
+		if to < 0 || to >= n {
+			return nil, p.wrong(p.Changes[n].Version, "it goes back to version %d, which is not before it", *set.Rewind)
+		}
+		n = to + 1
+	}
+	return seen, nil
+}
+
+func sameMessage(a, b *selvage.Message) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+func (p *Proof) wrong(v selvage.Version, format string, args ...any) error {
+	return &selvage.CorruptError{Thread: p.ID, Version: v, Reason: fmt.Sprintf(format, args...)}
 }
