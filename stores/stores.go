@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/settings"
 	"github.com/selvagehq/selvage/store/inmem"
 )
 
@@ -55,11 +56,11 @@ func open(ctx context.Context, name string, existing bool) (selvage.Store, error
 	case strings.HasPrefix(name, "@"):
 		return nil, refuse(name, "this is a name from a configuration file, which stands for a URL; give the URL itself")
 	case strings.HasSuffix(name, "/") || strings.HasSuffix(name, string(filepath.Separator)):
-		return nil, fmt.Errorf("store %q: a directory is a file store, which is not offered; %s: %w", name, offered, selvage.ErrUnsupported)
+		return nil, fmt.Errorf("store %q: a directory is a file store, which is not offered; %s: %w", settings.Redact(name), offered, selvage.ErrUnsupported)
 	case strings.EqualFold(filepath.Ext(name), ".db"):
 		return openSQLite(ctx, name, existing)
 	}
-	return nil, refuse(name, offered+"; write sqlite:"+name+" if it is a SQLite file")
+	return nil, refuse(name, offered+"; write sqlite:"+settings.Redact(name)+" if it is a SQLite file")
 }
 
 // isScheme reports whether s is what a URL starts with, and not a Windows
@@ -84,7 +85,8 @@ func notOffered(scheme, name string) error {
 	return fmt.Errorf("store %q: %s is not offered; %s: %w", redacted(name), what, offered, selvage.ErrUnsupported)
 }
 
-// redacted is a URL without the password that may be in it.
+// redacted is a URL without the password that may be in it, and without its
+// query.
 func redacted(name string) string {
 	u, err := url.Parse(name)
 	if err != nil || u.Opaque != "" {
@@ -92,9 +94,12 @@ func redacted(name string) string {
 		return scheme + ":..."
 	}
 	u.RawQuery, u.Fragment = "", ""
+	if u.Host == "" {
+		return settings.Redact(u.String()) // one slash too few
+	}
 	return u.Redacted()
 }
 
 func refuse(name, reason string) error {
-	return fmt.Errorf("open store: %w", &selvage.InvalidError{Field: name, Reason: reason})
+	return fmt.Errorf("open store: %w", &selvage.InvalidError{Field: settings.Redact(name), Reason: reason})
 }

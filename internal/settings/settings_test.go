@@ -253,6 +253,19 @@ func TestSecretsAreHidden(t *testing.T) {
 	if shown != 4 {
 		t.Errorf("%d values are shown hidden; want 4", shown)
 	}
+	for text, want := range map[string]string{
+		"host=db password=hunter2 user=ann": "host=db password=******** user=ann",
+		`password = 'a \'b' dbname=x`:       "password=******** dbname=x",
+		"postgres:/ann:hun/ter2@db:5432/x":  "postgres:/ann:********@db:5432/x",
+		"ann:hunter2@db":                    "ann:********@db",
+		"./app.db":                          "./app.db",
+		"sim/echo":                          "sim/echo",
+		"/home/ann@corp/a=b.db":             "/home/ann@corp/a=b.db",
+	} {
+		if got := Redact(text); got != want {
+			t.Errorf("Redact(%q) = %q, want %q", text, got, want)
+		}
+	}
 	if got := Redact("http://[::1"); strings.Contains(got, "[") {
 		t.Errorf("Redact of what is no URL = %q", got)
 	}

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -52,10 +53,17 @@ func (v Value) Shown() string {
 }
 
 // Redact hides the password and everything in the query of a URL that may be a
-// credential. Any other text is returned as it is.
+// credential, also where the text is almost a URL, or the key=value form that
+// libpq takes. Any other text is returned as it is.
 func Redact(text string) string {
 	if !strings.Contains(text, "://") {
-		return text
+		text = pairs.ReplaceAllStringFunc(text, func(pair string) string {
+			if name, _, _ := strings.Cut(pair, "="); credential(name) {
+				return strings.TrimRight(name, " ") + "=" + Hidden
+			}
+			return pair
+		})
+		return beforeHost.ReplaceAllString(text, "${1}:"+Hidden+"@")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
@@ -77,6 +85,13 @@ func Redact(text string) string {
 	}
 	return strings.ReplaceAll(u.String(), url.QueryEscape(Hidden), Hidden)
 }
+
+// What else than a URL may hold a password: name=value, quoted as libpq has it,
+// and user:password@host.
+var (
+	pairs      = regexp.MustCompile(`\w+\s*=\s*('(\\.|[^'\\])*'?|\S*)`)
+	beforeHost = regexp.MustCompile(`([^\s/:@]*):[^\s/@][^\s@]*@`)
+)
 
 // credential reports whether a parameter of this name may hold a secret.
 func credential(name string) bool {
