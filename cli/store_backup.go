@@ -25,8 +25,8 @@ func (a *app) storeBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup FILE", Short: "Write everything the store keeps to a file", Args: exactly(1, "the file to write"),
 		Long: `Write everything the store keeps, for all tenants and as of one moment, to a
-file, while the store is in use. The file is complete or it is not there. Any
-kind of store can be restored from it: ` + "`store restore FILE`" + `.`,
+file, while the store is in use. The file is complete or it is not there; -
+writes to stdout. Any kind of store can be restored from it: ` + "`store restore FILE`" + `.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withStore(cmd.Context(), forReading, func(ctx context.Context, store selvage.Store) error {
 				return a.backup(ctx, store, args[0], force)
@@ -42,9 +42,13 @@ func (a *app) backup(ctx context.Context, store selvage.Store, name string, forc
 	if !ok {
 		return lacks("be backed up", "backup")
 	}
+	if name == "-" {
+		_, err := b.Backup(ctx, a.out, selvage.BackupOptions{})
+		return err
+	}
 	path := a.path(name)
-	if _, err := os.Stat(path); err == nil && !force {
-		return &failure{exit: exitConflict, class: "already_exists", err: fmt.Errorf("file %s is there already", name), hint: "name another one, or add --force"}
+	if err := a.mayReplace(name, path, force); err != nil {
+		return err
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -69,6 +73,33 @@ func (a *app) backup(ctx context.Context, store selvage.Store, name string, forc
 	}
 	doc := &backupDocument{File: name, Items: report.Items, Bytes: sizeOf(path)}
 	return a.show(doc, func() { a.note("wrote %s: %d items, %s", name, doc.Items, bytesOf(doc.Bytes)) })
+}
+
+// mayReplace refuses to put a file where something else must stay: what is there
+// is replaced as a whole, and whoever has it open keeps what is gone.
+func (a *app) mayReplace(name, path string, force bool) error {
+	is, err := os.Stat(path)
+	if err != nil {
+		return nil // writing it tells what is wrong
+	}
+	if !is.Mode().IsRegular() {
+		return usage("name a file; - writes to stdout", "%s is no file", name)
+	}
+	url, err := a.storeURL()
+	if err != nil {
+		return err
+	}
+	if own, local := localPath(url); local {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if part, err := os.Stat(own + suffix); err == nil && os.SameFile(part, is) {
+				return usage("name another file", "%s is the store itself", name)
+			}
+		}
+	}
+	if !force {
+		return &failure{exit: exitConflict, class: "already_exists", err: fmt.Errorf("file %s is there already", name), hint: "name another one, or add --force"}
+	}
+	return nil
 }
 
 func notWritable(name string, err error) error {
@@ -97,47 +128,4 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
-}
-
-func (a *app) storeRestoreCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "restore FILE", Short: "Make a store again from a backup", Args: exactly(1, "a file that store backup wrote"),
-		Long: `Make a store again from a file that ` + "`store backup`" + ` wrote, whichever kind of store
-it was written from. The store must be empty; a file of a store that does not
-exist is made. Every change is proved while it is read. If it fails, throw away
-what was made and begin with an empty store.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			file, err := a.openInput(args[0])
-			if err != nil {
-				return err
-			}
-			defer func() { _ = file.Close() }() // it was only read
-			return a.withStore(cmd.Context(), forWriting, func(ctx context.Context, store selvage.Store) error {
-				b, ok := selvage.As[selvage.Backup](store)
-				if !ok {
-					return lacks("be restored", "backup")
-				}
-				p := a.progress("restored", "items", 0)
-				defer p.end()
-				report, err := b.Restore(ctx, file, selvage.BackupOptions{Told: func(items int64) { p.add(items - p.done) }})
-				if err != nil {
-					return explainRestore(err)
-				}
-				p.end()
-				doc := &backupDocument{File: args[0], Items: report.Items, Bytes: sizeOf(a.path(args[0]))}
-				return a.show(doc, func() { a.note("restored %d items from %s", doc.Items, args[0]) })
-			})
-		},
-	}
-}
-
-func explainRestore(err error) error {
-	switch {
-	case errors.Is(err, selvage.ErrAlreadyExists):
-		return hinted(err, "name a new one with --store; `selvage store copy` adds to a store that is not empty")
-	case errors.Is(err, selvage.ErrCorrupt):
-		return hinted(err, "use another backup, and throw away the store that was made")
-	default:
-		return err
-	}
 }
