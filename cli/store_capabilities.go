@@ -26,8 +26,6 @@ var capabilities = []struct {
 	{"integrity", "check the files or tables themselves", offers[selvage.Checker]},
 	{"import", "take in logs of other stores, headers unchanged", offers[selvage.Importer]},
 	{"fork", "begin a thread where another was", offers[selvage.Forker]},
-	{"outbox", "deliver what a change asked for", offers[selvage.Outbox]},
-	{"blobs", "keep files and images", offers[selvage.Blobs]},
 	{"erase", "take the content of messages out of a history", offers[selvage.Eraser]},
 	{"compact", "give up the history of states", offers[selvage.Compactor]},
 	{"outbox", "hand out deliveries that change sets ask for", offers[selvage.Outbox]},
