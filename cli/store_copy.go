@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,9 @@ func (a *app) storeCopyCommand() *cobra.Command {
 times and hashes stay what they were; each change is proved as it is taken in,
 and head, state and runs are compared at the end. What is there is passed over:
 a copy that broke off is gone on with by the same command, and a later one
-brings what has happened since. Both stores may be in use.
+brings what has happened since. Both stores may be in use. A thread that is
+damaged, or has another history in the other store, is left out and named, and
+the others are copied.
 
 Threads are copied, and the blobs they refer to. What is kept besides them
 (memory, configuration, the audit log, deliveries, tombstones) moves with
@@ -61,6 +64,14 @@ func (a *app) copyStores(ctx context.Context, from, to string, opts transfer.Cop
 		if errors.Is(err, context.Canceled) {
 			p.end()
 			a.tell("%d threads are copied; the same command goes on", report.Threads)
+		}
+		if n := len(report.Refused); n > 0 {
+			p.end()
+			for _, r := range report.Refused {
+				a.tell("left out: %s", r.Reason)
+			}
+			a.tell("%d threads are the same in both stores: %d changes copied", report.Threads, report.Changes)
+			return hinted(err, fmt.Sprintf("`%s thread diff` and `thread verify` in both stores show what became of it; `thread export` and `thread import --as ID` bring a history under another id", a.name))
 		}
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 )
@@ -24,6 +25,17 @@ type CopyReport struct {
 	Threads  int   `json:"threads"`    // that are now in both stores
 	Changes  int64 `json:"changes"`    // copied by this call
 	UpToDate int   `json:"up_to_date"` // threads that were there already
+	// Refused are the threads that were left out.
+	Refused []RefusedThread `json:"refused,omitempty"`
+}
+
+// RefusedThread is a thread that could not be copied for a reason of its own:
+// it is damaged, or the other store has a history of its own for it or has
+// removed it.
+type RefusedThread struct {
+	Tenant string           `json:"tenant,omitempty"`
+	ID     selvage.ThreadID `json:"id"`
+	Reason string           `json:"reason"`
 }
 
 // Copy copies every thread of every tenant, or one thread, into another store
@@ -52,7 +64,7 @@ func Copy(ctx context.Context, from, to selvage.Store, opts CopyOptions) (CopyRe
 			return c.report, err
 		}
 	}
-	return c.report, nil
+	return c.report, c.refusal()
 }
 
 // pair is a tenant in both stores.
@@ -104,8 +116,32 @@ func tenantOf(source selvage.Tenancy, to selvage.Store, name string) (pair, erro
 
 // copier is a copy under way.
 type copier struct {
-	opts   CopyOptions
-	report CopyReport
+	opts    CopyOptions
+	report  CopyReport
+	refused error // of the thread that was refused for the gravest reason
+}
+
+// refuse remembers a thread that could not be copied for a reason of its own,
+// and reports whether err is such a one.
+func (c *copier) refuse(tenant string, id selvage.ThreadID, err error) bool {
+	damaged := errors.Is(err, selvage.ErrCorrupt)
+	its := slices.ContainsFunc([]error{selvage.ErrAlreadyExists, selvage.ErrGone, selvage.ErrNotFound}, func(class error) bool { return errors.Is(err, class) })
+	if !damaged && !its {
+		return false
+	}
+	c.report.Refused = append(c.report.Refused, RefusedThread{tenant, id, err.Error()})
+	if c.refused == nil || damaged && !errors.Is(c.refused, selvage.ErrCorrupt) {
+		c.refused = err
+	}
+	return true
+}
+
+// refusal is what a copy that left threads out comes to.
+func (c *copier) refusal() error {
+	if n := len(c.report.Refused); n > 1 {
+		return fmt.Errorf("%d threads were not copied, one of them for: %w", n, c.refused)
+	}
+	return c.refused
 }
 
 func (c *copier) tenant(ctx context.Context, p pair) (err error) {
@@ -122,7 +158,12 @@ func (c *copier) tenant(ctx context.Context, p pair) (err error) {
 		for i := range page.Items {
 			err := c.oneThread(ctx, p.from, p.to, page.Items[i].ID)
 			if errors.Is(err, selvage.ErrNotFound) {
-				continue // deleted since it was listed
+				if _, gone := load(ctx, p.from, page.Items[i].ID); errors.Is(gone, selvage.ErrNotFound) {
+					continue // deleted since it was listed
+				}
+			}
+			if c.refuse(p.name, page.Items[i].ID, err) {
+				continue
 			}
 			if err != nil {
 				return err

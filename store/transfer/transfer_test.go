@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -141,7 +142,7 @@ func TestCopy(t *testing.T) {
 	fill(t, tenantOf(t, from, "acme"), 3, "a")
 	told := 0
 	report, err := transfer.Copy(t.Context(), from, to, transfer.CopyOptions{Told: func(transfer.CopyReport) { told++ }})
-	if err != nil || report != (transfer.CopyReport{Tenants: 1, Threads: 4, Changes: 393}) || told != 4 {
+	if err != nil || !reflect.DeepEqual(report, transfer.CopyReport{Tenants: 1, Threads: 4, Changes: 393}) || told != 4 {
 		t.Fatalf("copied %+v, told %d times, %v", report, told, err)
 	}
 	for _, id := range ids {
