@@ -1,23 +1,16 @@
-// Package pgtest gives tests a PostgreSQL: the server that the environment
-// names, or one of their own that lives as long as the test binary. It never
-// skips: where no server is installed it installs Debian's.
 package pgtest
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/url"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -194,178 +187,4 @@ func (c *Cluster) Stop() error {
 		err = c.run("pg_ctl", "-D", c.data(), "-m", "immediate", "-w", "stop")
 	}
 	return errors.Join(err, os.RemoveAll(c.dir))
-}
-
-// Kill ends the server, if it is ours, by SIGKILL, and leaves its data.
-func (c *Cluster) Kill(tb testing.TB) {
-	tb.Helper()
-	if c.dir == "" {
-		tb.Fatalf("pgtest: the server of %s is not ours to kill; start one with Own", Environment)
-	}
-	c.end(tb, c.postmaster(tb))
-	// The others notice it, and a new server waits until they have.
-}
-
-// KillBackend ends by SIGKILL a process of the server, if it is ours, that
-// works for a database. The server then ends all the others and recovers.
-func (c *Cluster) KillBackend(tb testing.TB, database string) {
-	tb.Helper()
-	if c.dir == "" {
-		tb.Fatalf("pgtest: the server of %s is not ours to kill; start one with Own", Environment)
-	}
-	ctx := context.WithoutCancel(tb.Context())
-	conn, err := pgx.Connect(ctx, database)
-	if err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
-	defer conn.Close(ctx)
-	var pid int
-	err = conn.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'client backend'
-		ORDER BY pid = pg_backend_pid(), query_start DESC LIMIT 1`).Scan(&pid)
-	if err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
-	c.end(tb, pid)
-}
-
-// postmaster is the process id of the server.
-func (c *Cluster) postmaster(tb testing.TB) int {
-	tb.Helper()
-	data, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
-	if err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
-	return pid
-}
-
-// end kills a process and waits until it is gone.
-func (c *Cluster) end(tb testing.TB, pid int) {
-	tb.Helper()
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		tb.Fatalf("pgtest: kill process %d: %v", pid, err)
-	}
-	deadline := time.Now().Add(time.Minute)
-	for alive(pid) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("pgtest: process %d does not go away", pid)
-		}
-		runtime.Gosched()
-	}
-}
-
-// alive reports whether a process runs. One that has ended and was not waited
-// for by who started it does not.
-func alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return syscall.Kill(pid, 0) == nil
-	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	return !strings.HasPrefix(after, "Z")
-}
-
-// Revive starts the server that was killed.
-func (c *Cluster) Revive(tb testing.TB) {
-	tb.Helper()
-	// The processes of the one before may be about to end still, in which case
-	// the new one refuses to start.
-	var err error
-	for range 100 {
-		if err = c.start(); err == nil {
-			return
-		}
-	}
-	tb.Fatalf("pgtest: %v", err)
-}
-
-// run runs one of the server's programs.
-func (c *Cluster) run(name string, args ...string) error {
-	cmd := exec.Command(filepath.Join(c.bin, name), args...)
-	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "TZ=UTC")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.as}
-	// To a file and not to a pipe, which the server that stays would keep open.
-	out, err := os.CreateTemp(c.dir, "out-")
-	if err != nil {
-		return err
-	}
-	cmd.Stdout, cmd.Stderr = out, out
-	err = cmd.Run()
-	if err != nil {
-		said, _ := os.ReadFile(out.Name()) // what it says only helps
-		err = fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(said)))
-	}
-	return errors.Join(err, out.Close())
-}
-
-// Database creates a database that is dropped when the test ends, and returns
-// its URL. It is a copy of the database template, to which nobody may be
-// connected, or empty if that is "".
-func (c *Cluster) Database(tb testing.TB, template string) string {
-	tb.Helper()
-	u, err := c.Create(template)
-	if err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
-	tb.Cleanup(func() { c.Exec(tb, "DROP DATABASE "+Name(u)+" WITH (FORCE)") })
-	return u
-}
-
-// Create is Database for what is to last until the server stops. On a server
-// of somebody else's it stays.
-func (c *Cluster) Create(template string) (string, error) {
-	name := fmt.Sprintf("selvage_test_%x", rand.Uint64())
-	create := "CREATE DATABASE " + name
-	if template != "" {
-		create += " TEMPLATE " + template
-	}
-	if err := c.exec(create); err != nil {
-		return "", err
-	}
-	u, err := url.Parse(c.admin)
-	if err != nil {
-		return "", fmt.Errorf("the URL in %s cannot be read", Environment)
-	}
-	u.Path = "/" + name
-	return u.String(), nil
-}
-
-// Name is the name of the database of a URL.
-func Name(database string) string {
-	u, err := url.Parse(database)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimPrefix(u.Path, "/")
-}
-
-// Exec runs a statement outside the databases of the tests.
-func (c *Cluster) Exec(tb testing.TB, sql string) {
-	tb.Helper()
-	if err := c.exec(sql); err != nil {
-		tb.Fatalf("pgtest: %v", err)
-	}
-}
-
-func (c *Cluster) exec(sql string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, c.admin)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	if _, err = conn.Exec(ctx, sql); err != nil {
-		err = fmt.Errorf("%s: %w", sql, err)
-	}
-	return errors.Join(err, conn.Close(ctx))
-}
-
-// Drop drops a database that [Cluster.Create] made.
-func (c *Cluster) Drop(database string) error {
-	return c.exec("DROP DATABASE IF EXISTS " + Name(database) + " WITH (FORCE)")
 }
