@@ -71,7 +71,7 @@ func (a *app) copyStores(ctx context.Context, from, to string, opts transfer.Cop
 				a.tell("left out: %s", r.Reason)
 			}
 			a.tell("%d threads are the same in both stores: %d changes copied", report.Threads, report.Changes)
-			return hinted(err, fmt.Sprintf("`%s thread diff` and `thread verify` in both stores show what became of it; `thread export` and `thread import --as ID` bring a history under another id", a.name))
+			return hinted(err, fmt.Sprintf("`%s thread log ID` in both stores shows what became of it; `thread export` keeps a history in a file", a.name))
 		}
 		return err
 	}

@@ -70,6 +70,10 @@ func (a *app) verifyStore(ctx context.Context, store selvage.Store, doc *storeVe
 		case errors.Is(err, selvage.ErrCorrupt):
 			doc.Threads++
 			doc.Damaged = append(doc.Damaged, damageOf(t.ID, err))
+		case errors.Is(err, selvage.ErrGone):
+			doc.Threads++
+			doc.Damaged = append(doc.Damaged, damageRecord{ID: t.ID, Version: t.Version,
+				Reason: fmt.Sprintf("thread %q ends at version %d, before its state begins: a copy or an import broke off; run it again", t.ID, t.Version)})
 		case err != nil:
 			return fmt.Errorf("thread %q: %w", t.ID, err)
 		default:

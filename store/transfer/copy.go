@@ -186,6 +186,11 @@ func (c *copier) oneThread(ctx context.Context, from, to selvage.Store, id selva
 		return err
 	}
 	there, err := load(ctx, to, id)
+	if errors.Is(err, selvage.ErrGone) {
+		// A copy broke off before it came to the version from which the state is
+		// kept. What is there is known when it is imported again.
+		there, err = &selvage.Head{}, nil
+	}
 	if err != nil && !errors.Is(err, selvage.ErrNotFound) {
 		return err
 	}

@@ -201,6 +201,35 @@ func TestCopyResumes(t *testing.T) {
 	}
 }
 
+// A copy that broke off within what was compacted goes on, too.
+func TestCopyResumesCompacted(t *testing.T) {
+	t.Parallel()
+	from, to := inmem.New(inmem.Options{}), openFile(t)
+	fill(t, from, 250, "a")
+	compactor, _ := selvage.As[selvage.Compactor](from)
+	if r, err := compactor.Compact(t.Context(), selvage.CompactRequest{Retention: &selvage.Retention{Checkpoints: 1}}); err != nil || r.Changes == 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var file bytes.Buffer
+	if _, err := transfer.WriteLog(t.Context(), from, "a", &file); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(file.String(), "\n")
+	l, err := transfer.NewLogReader(strings.NewReader(strings.Join(lines[:150], "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := transfer.ReadLog(t.Context(), l, to, ""); !errors.Is(err, selvage.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	if _, err := transfer.Copy(t.Context(), from, to, transfer.CopyOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := head(t, to, "a"), head(t, from, "a"); got != want {
+		t.Errorf("copied as\n%s\nnot\n%s", got, want)
+	}
+}
+
 // Threads with a history of their own are left alone.
 func TestCopyRefuses(t *testing.T) {
 	t.Parallel()
