@@ -72,6 +72,11 @@ type loader struct {
 const (
 	beginSnapshot = "begin isolation level repeatable read read only"
 
+	// byIndex keeps the plan of a load from depending on when it was made: one
+	// made while the tables were small goes through all of them, and would stay
+	// in use until their statistics change.
+	byIndex = "set local enable_seqscan = off"
+
 	loadHead = `SELECT ` + headColumns + `, ` + leaseColumns + `, r.spec
 		FROM selvage.threads t LEFT JOIN selvage.runs r ON r.tenant = t.tenant AND r.id = t.open_run
 		WHERE t.tenant = $1::text AND t.thread = $2::bytea`
@@ -105,6 +110,7 @@ func (l *loader) read(ctx context.Context) error {
 	tenant, thread := l.store.tenant, packID(string(l.id))
 	var b pgx.Batch
 	b.Queue(beginSnapshot)
+	b.Queue(byIndex)
 	b.Queue(loadHead, tenant, thread)
 	b.Queue(loadCache, tenant, thread)
 	b.Queue(loadTail, tenant, thread)
@@ -122,8 +128,10 @@ func (l *loader) read(ctx context.Context) error {
 
 // scan reads the answers.
 func (l *loader) scan(results pgx.BatchResults) error {
-	if _, err := results.Exec(); err != nil {
-		return err
+	for range 2 { // the transaction, and how it plans
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
 	}
 	if err := l.scanHead(results.QueryRow()); err != nil {
 		return err
