@@ -87,8 +87,8 @@ func (r *removal) remove(ctx context.Context, store selvage.Store, id selvage.Th
 // doomed returns the thread and, if they are to go too, all below it.
 func (r *removal) doomed(ctx context.Context, store selvage.Store, id selvage.ThreadID) ([]selvage.ThreadID, error) {
 	none := 0
-	if _, err := store.Load(ctx, id, selvage.LoadOptions{Messages: &none}); err != nil {
-		return nil, err
+	if _, err := store.Load(ctx, id, selvage.LoadOptions{Messages: &none}); err != nil && !errors.Is(err, selvage.ErrGone) {
+		return nil, err // one whose state is gone may still be removed
 	}
 	doomed := []selvage.ThreadID{id}
 	if r.strategy != selvage.DeleteCascade {
