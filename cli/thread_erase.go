@@ -28,8 +28,9 @@ func (a *app) threadEraseCommand() *cobra.Command {
 		Long: `Take the content of messages out of a thread, for good. Their ids, roles and
 places stay, and a digest that proves that they were there and gives nothing
 away: ` + "`thread verify`" + ` holds as before. Every copy in the history of the thread
-goes. Copies in its state, in other messages, in forks, exports and backups are
-yours to find.`,
+goes. Copies in its title (which chat makes of the first message), its state, in
+other messages, in forks, exports and backups are yours to find; what the log
+says about title and state goes only with the whole thread, by ` + "`thread rm`" + `.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := threadID(args[0])
 			if err != nil {
@@ -81,6 +82,9 @@ func (a *app) erase(ctx context.Context, store selvage.Store, id selvage.ThreadI
 		}
 		doc.Erased = append(doc.Erased, told...)
 	}
+	if err := a.tellLeft(ctx, store, id); err != nil {
+		return err
+	}
 	return a.show(doc, func() {
 		for _, m := range doc.Erased {
 			where := fmt.Sprintf("message %d", m.Seq)
@@ -90,4 +94,17 @@ func (a *app) erase(ctx context.Context, store selvage.Store, id selvage.ThreadI
 			a.note("erased %s: %s, of version %d", m.ID, where, m.Version)
 		}
 	})
+}
+
+// tellLeft tells of what was made of messages and stays: nobody looks for a
+// copy they did not make.
+func (a *app) tellLeft(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
+	head, err := headOf(ctx, store, id)
+	if err != nil {
+		return err
+	}
+	if title := head.Thread.Title; title != "" {
+		a.tell("the title is still %q, and the log keeps it; forks, the state and backups may hold copies, too (`%s thread erase --help`)", title, a.name)
+	}
+	return nil
 }
