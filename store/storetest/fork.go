@@ -217,7 +217,9 @@ func forkLeavesFacts(k *kit) {
 }
 
 func forkKnowsIDs(k *kit) {
-	id := k.create(turn("a"), turn("b"), turn("c"))
+	first := turn("a")
+	first.ID = "set-" + selvage.NewID()
+	id := k.create(first, turn("b"), turn("c"))
 	derived := k.append(id, says("without id"), selvage.Any())
 	fork := k.fork(id, 2)
 	set := selvage.ChangeSet{Messages: []selvage.Message{say("a", "x"), say("b", "x"), say("c", "x")}}
@@ -227,7 +229,7 @@ func forkKnowsIDs(k *kit) {
 	set.Messages = []selvage.Message{say(selvage.MessageID(derived.ChangeID, 0, derived.At), "x"), say("d", "x")}
 	k.equal("indexes of the messages that the other fork knew", k.append(fork, set, selvage.Any()).Dropped, []int{0})
 	again := turn("a")
-	again.ID = k.change(id, 1).ID // ids of change sets are each thread's own
+	again.ID = first.ID // ids of change sets are each thread's own
 	if r := k.append(fork, again, selvage.Any()); r.Replayed {
 		k.Errorf("a set with the id of one of the origin's was taken for a repetition")
 	}
