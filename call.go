@@ -55,6 +55,7 @@ type Call struct {
 	Status         CallStatus      `json:"status"`
 	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 	Ticket         string          `json:"ticket,omitempty"`
+	Suspension     json.RawMessage `json:"suspension,omitempty"` // a [Ticket]
 	Decision       json.RawMessage `json:"decision,omitempty"`
 	CreatedAt      time.Time       `json:"created_at"`
 	UpdatedAt      time.Time       `json:"updated_at"`
@@ -68,6 +69,7 @@ type CallUpdate struct {
 	Status         CallStatus      `json:"status"`
 	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 	Ticket         string          `json:"ticket,omitempty"`
+	Suspension     json.RawMessage `json:"suspension,omitempty"` // a [Ticket]
 	Decision       json.RawMessage `json:"decision,omitempty"`
 }
 
@@ -97,6 +99,9 @@ func (u *CallUpdate) Apply(c *Call, thread ThreadID, run RunID, at time.Time) (*
 	}
 	if u.Ticket != "" {
 		next.Ticket = u.Ticket
+	}
+	if u.Suspension != nil {
+		next.Suspension = u.Suspension
 	}
 	if u.Decision != nil {
 		next.Decision = u.Decision

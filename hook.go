@@ -65,6 +65,7 @@ type Scene struct {
 	Reply    *Message    // after inference and at the end of a step: what it answered
 	Call     *ToolCall   // before and after a tool
 	Tool     *ToolSpec   // before and after a tool; nil if there is no tool of that name
+	Decision *Decision   // before and after a tool: that on which a suspended call goes on
 	Result   *ToolResult // after a tool
 	Outcome  *Outcome    // at the end of the run
 }
@@ -91,6 +92,11 @@ type Effects struct {
 	// Answer is the result of the call, in place of running its tool. It
 	// counts before a tool only; the first hook that gives one decides.
 	Answer *ToolResult
+
+	// Suspend makes the call wait for a decision, in place of running its
+	// tool. It counts before a tool only, an answer goes before it, and it is
+	// ignored in a call that goes on by a decision. An empty id is given one.
+	Suspend *Ticket
 }
 
 // Stop is why a rule ends a run: a code for programs and a detail for people.

@@ -2,6 +2,7 @@ package selvage
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -79,6 +80,13 @@ type Waiting struct {
 	Reason  WaitReason `json:"reason"`
 	Tickets []string   `json:"tickets,omitempty"`
 	Message string     `json:"message,omitempty"`
+	// LimitCode, Current and Max tell which limit was reached, if the reason
+	// is [WaitLimit] or [WaitBudget].
+	LimitCode string `json:"limit_code,omitempty"`
+	Current   Amount `json:"current,omitempty"`
+	Max       Amount `json:"max,omitempty"`
+	// Until is when the run can go on without anybody's doing.
+	Until *time.Time `json:"until,omitempty"`
 }
 
 // Usage counts tokens as the provider reported them.
@@ -99,17 +107,6 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Limits bound a run. A limit trips when the count reaches it (>=); nil is
-// unlimited and 0 allows nothing.
-type Limits struct {
-	Turns    *int           `json:"turns,omitempty"`
-	Tokens   *int64         `json:"tokens,omitempty"` // input and output together
-	Spend    *Money         `json:"spend,omitempty"`
-	Spawns   *int           `json:"spawns,omitempty"`
-	Depth    *int           `json:"depth,omitempty"`
-	Duration *time.Duration `json:"duration,omitempty"` // in nanoseconds
-}
-
 // ToolUse is what a run recorded about one of its tools.
 type ToolUse struct {
 	Name       string `json:"name"`
@@ -126,6 +123,45 @@ type RunSpec struct {
 	Limits Limits    `json:"limits,omitzero"`
 	Policy string    `json:"policy,omitempty"` // name of the checkpoint policy
 	Needs  []string  `json:"needs,omitempty"`  // what a host must offer
+
+	ToolCalls ToolCalls     `json:"tool_calls,omitempty"` // how the calls of one turn run; empty is sequential
+	Caps      []string      `json:"caps,omitempty"`       // what the run is granted
+	Fallbacks []string      `json:"fallbacks,omitempty"`  // models that answer when Model does not, in order
+	Stop      *StopRules    `json:"stop,omitempty"`
+	Context   *ContextRules `json:"context,omitempty"`
+	// MaxOutputTokens bounds each answer; 0 leaves it to the provider.
+	MaxOutputTokens int `json:"max_output_tokens,omitempty"`
+	// Budget is the run whose budget the spending of this one counts against,
+	// and on whose thread it stands; nil is none but its own limits.
+	Budget *ChildRun `json:"budget,omitempty"`
+}
+
+// ToolCalls is how the calls of one turn run.
+type ToolCalls string
+
+// The ways.
+const (
+	// ToolCallsSequential runs one after the other, each on the state that the
+	// one before left, and stops at the first that is suspended.
+	ToolCallsSequential ToolCalls = "sequential"
+	// ToolCallsParallel runs all at once, each on the state at the beginning
+	// of the turn. Of two whose patches conflict the later one fails.
+	ToolCallsParallel ToolCalls = "parallel"
+	// ToolCallsBatch is [ToolCallsParallel], except that suspended calls go on
+	// together, when the last of them is decided.
+	ToolCallsBatch ToolCalls = "batch"
+)
+
+// Clone returns a spec that shares nothing with s.
+func (s RunSpec) Clone() RunSpec {
+	s.Tools, s.Needs, s.Caps, s.Fallbacks = slices.Clone(s.Tools), slices.Clone(s.Needs), slices.Clone(s.Caps), slices.Clone(s.Fallbacks)
+	s.Limits, s.Context, s.Budget = s.Limits.Clone(), copied(s.Context), copied(s.Budget)
+	if s.Stop = copied(s.Stop); s.Stop != nil {
+		r := s.Stop
+		r.Turns, r.Timeout, r.Tokens, r.Errors = copied(r.Turns), copied(r.Timeout), copied(r.Tokens), copied(r.Errors)
+		r.Tools, r.Contents = slices.Clone(r.Tools), slices.Clone(r.Contents)
+	}
+	return s
 }
 
 // Run is one execution of the loop on a thread.
@@ -141,6 +177,7 @@ type Run struct {
 	Usage       Usage     `json:"usage"`
 	Cost        Money     `json:"cost"`
 	Steps       int       `json:"steps"`
+	Limits      *Limits   `json:"limits,omitempty"` // in force, if they are no longer those of the spec
 	Error       string    `json:"error,omitempty"`
 	CreatedAt   time.Time `json:"created_at"`
 	StartedAt   time.Time `json:"started_at,omitzero"`
@@ -162,7 +199,19 @@ type RunUpdate struct {
 	Usage       *Usage    `json:"usage,omitempty"`
 	Cost        *Money    `json:"cost,omitempty"`
 	Steps       *int      `json:"steps,omitempty"`
+	Limits      *Limits   `json:"limits,omitempty"` // from now on; see [Run.Limits]
 	Error       *string   `json:"error,omitempty"`
+}
+
+// Bounds returns the limits of the run that are in force.
+func (r *Run) Bounds() Limits {
+	switch {
+	case r.Limits != nil:
+		return *r.Limits
+	case r.Spec != nil:
+		return r.Spec.Limits
+	}
+	return Limits{}
 }
 
 // Apply returns the run that u makes of r at the given time. A nil r is a run
@@ -186,6 +235,9 @@ func (u *RunUpdate) Apply(r *Run, thread ThreadID, at time.Time) (*Run, error) {
 	}
 	if u.Steps != nil {
 		next.Steps = *u.Steps
+	}
+	if u.Limits != nil {
+		next.Limits = u.Limits
 	}
 	if u.Error != nil {
 		next.Error = *u.Error

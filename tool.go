@@ -13,9 +13,20 @@ import (
 // its result.
 type OnUnknown string
 
-// OnUnknownFail ends the call as failed, with a result that says that its
-// outcome is unknown and that it was not repeated.
-const OnUnknownFail OnUnknown = "fail"
+// The choices.
+const (
+	// OnUnknownAsk suspends the call with a ticket that says what is known: a
+	// decision tells its result, runs it again, or denies it.
+	OnUnknownAsk OnUnknown = "ask"
+	// OnUnknownProbe asks the tool whether the call took effect, and asks
+	// people if the tool cannot tell.
+	OnUnknownProbe OnUnknown = "probe"
+	// OnUnknownRetry runs the call again with the same idempotency key.
+	OnUnknownRetry OnUnknown = "retry"
+	// OnUnknownFail ends the call as failed, with a result that says that its
+	// outcome is unknown and that it was not repeated.
+	OnUnknownFail OnUnknown = "fail"
+)
 
 // ToolSpec declares a tool to the model and to the run loop.
 type ToolSpec struct {
@@ -25,6 +36,7 @@ type ToolSpec struct {
 	Effect      Effect          `json:"effect"`
 	OnUnknown   OnUnknown       `json:"on_unknown,omitempty"` // for [EffectOnce], and required there
 	Timeout     time.Duration   `json:"timeout,omitempty"`    // zero is no timeout
+	Caps        []string        `json:"caps,omitempty"`       // what a run must be granted besides tool.NAME
 }
 
 // Use returns what a run records about the tool.

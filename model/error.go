@@ -14,6 +14,7 @@ type Class string
 const (
 	RateLimited Class = "rate_limited" // the provider asks for patience: wait, then try again
 	Transient   Class = "transient"    // nothing of the answer arrived: trying again may help
+	Quota       Class = "quota"        // what was paid for is used up: only another model, or money, helps
 	Permanent   Class = "permanent"    // the same request will fail again
 	Cut         Class = "cut"          // the stream broke after part of the answer had arrived
 	Cancelled   Class = "cancelled"    // the caller's context ended

@@ -46,6 +46,11 @@ type Request struct {
 	// Tools are the tools that the model may call.
 	Tools []selvage.ToolSpec
 
+	// Prefix is the beginning of the answer, of an attempt that broke off. The
+	// answer goes on directly after it and does not repeat it. Empty is a new
+	// answer.
+	Prefix string
+
 	// MaxOutputTokens bounds the answer. Zero leaves it to the provider.
 	MaxOutputTokens int
 

@@ -24,6 +24,17 @@ type Bound struct {
 // namePattern is what every provider takes.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// unknowns are the choices for calls of unknown outcome.
+var unknowns = []selvage.OnUnknown{selvage.OnUnknownAsk, selvage.OnUnknownProbe, selvage.OnUnknownRetry, selvage.OnUnknownFail}
+
+const unknownChoices = `"ask", "probe", "retry" or "fail"`
+
+// probes reports whether a tool can find out what became of a call.
+func probes(t Tool) bool {
+	_, ok := As[Prober](t)
+	return ok
+}
+
 // Bind checks a tool's declaration and prepares it to be run. The error
 // matches [selvage.ErrInvalid] and says what to change.
 func Bind(t Tool) (*Bound, error) {
@@ -45,9 +56,11 @@ func Bind(t Tool) (*Bound, error) {
 	case b.spec.Effect != selvage.EffectNone && b.spec.Effect != selvage.EffectIdempotent && b.spec.Effect != selvage.EffectOnce:
 		return nil, bad("%q is not an effect; use none, idempotent or once", b.spec.Effect)
 	case b.spec.Effect == selvage.EffectOnce && b.spec.OnUnknown == "":
-		return nil, bad("its effect is once, so say what becomes of a call whose outcome a crash left unknown; the choice is %q", selvage.OnUnknownFail)
-	case b.spec.OnUnknown != "" && b.spec.OnUnknown != selvage.OnUnknownFail:
-		return nil, bad("%q is not offered for calls of unknown outcome; the choice is %q", b.spec.OnUnknown, selvage.OnUnknownFail)
+		return nil, bad("its effect is once, so say what becomes of a call whose outcome a crash left unknown: %s", unknownChoices)
+	case b.spec.OnUnknown != "" && !slices.Contains(unknowns, b.spec.OnUnknown):
+		return nil, bad("%q is not offered for calls of unknown outcome; the choices are %s", b.spec.OnUnknown, unknownChoices)
+	case b.spec.OnUnknown == selvage.OnUnknownProbe && !probes(t):
+		return nil, bad("it is to be asked whether a call took effect, so it needs a method Probe (see tool.Prober)")
 	case b.spec.Timeout < 0:
 		return nil, bad("a timeout may not be negative")
 	}
@@ -104,6 +117,38 @@ func (b *Bound) Run(ctx context.Context, c *Call) (result selvage.ToolResult, er
 		return result, err
 	}
 	return Failed("%v", err), err
+}
+
+// Gate asks a tool that is [Gated] whether a call may run unasked.
+func (b *Bound) Gate(ctx context.Context, c *Call) (err error) {
+	g, ok := As[Gated](b.tool)
+	if !ok {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Tool: b.spec.Name, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return g.Gate(ctx, c)
+}
+
+// Probe asks a tool that is a [Prober] whether a call took effect. Of any other
+// it is [Unresolved].
+func (b *Bound) Probe(ctx context.Context, c *Call) (found Finding, result selvage.ToolResult, err error) {
+	p, ok := As[Prober](b.tool)
+	if !ok {
+		return Unresolved, result, nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			found, err = Unresolved, &PanicError{Tool: b.spec.Name, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	if found, result, err = p.Probe(ctx, c); err != nil {
+		found = Unresolved
+	}
+	return found, result, err
 }
 
 // PanicError reports a tool that panicked.

@@ -14,6 +14,7 @@ import (
 type Call struct {
 	ThreadID  selvage.ThreadID
 	RunID     selvage.RunID
+	UserID    string // whom the thread belongs to; may be empty
 	Step      int    // the turn of the run, from 1
 	ID        string // unique in the thread
 	Name      string
@@ -25,6 +26,13 @@ type Call struct {
 
 	// Before is the state of the thread as the call found it.
 	Before state.Document
+
+	// Decision is what lets the call go on that was suspended; nil if it was
+	// not.
+	Decision *selvage.Decision
+
+	// Spawner begins child runs; nil where there can be none.
+	Spawner selvage.Spawner
 
 	// OnProgress is given what the tool reports while it runs; may be nil.
 	OnProgress func(text string)

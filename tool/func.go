@@ -21,8 +21,19 @@ type Options struct {
 	Effect selvage.Effect
 
 	// OnUnknown is what becomes of a call of effect once whose outcome a
-	// crash left unknown, and must be chosen for such a tool: [FailUnknown].
+	// crash left unknown, and must be chosen for such a tool.
 	OnUnknown selvage.OnUnknown
+
+	// Gate, if not nil, decides before a call is begun whether it may run
+	// unasked; see [Gated].
+	Gate func(ctx context.Context, c *Call) error
+
+	// Probe, if not nil, finds out whether a call took effect; see [Prober].
+	Probe func(ctx context.Context, c *Call) (Finding, selvage.ToolResult, error)
+
+	// Caps is what a run must be granted to be offered the tool, besides
+	// tool.NAME.
+	Caps []string
 
 	// Timeout bounds one call. Zero is no bound.
 	Timeout time.Duration
@@ -38,8 +49,8 @@ type Options struct {
 // New never fails. What is wrong with a tool is told by [Bind], which a runner
 // calls when it is made.
 func New[In, Out any](name, description string, run func(context.Context, *Call, In) (Out, error), opts Options) Tool {
-	f := &function[In, Out]{run: run, spec: selvage.ToolSpec{Name: name, Description: description,
-		Effect: opts.Effect, OnUnknown: opts.OnUnknown, Timeout: opts.Timeout}}
+	f := &function[In, Out]{run: run, gate: opts.Gate, probe: opts.Probe, spec: selvage.ToolSpec{Name: name,
+		Description: description, Effect: opts.Effect, OnUnknown: opts.OnUnknown, Timeout: opts.Timeout, Caps: opts.Caps}}
 	schema, err := jsonschema.For[In](nil)
 	if err == nil {
 		f.spec.Parameters, err = json.Marshal(schema)
@@ -57,9 +68,30 @@ func Func[In, Out any](name, description string, run func(context.Context, In) (
 
 // function is a tool made of a Go function.
 type function[In, Out any] struct {
-	spec selvage.ToolSpec
-	run  func(context.Context, *Call, In) (Out, error)
-	err  error // why it is not a tool
+	spec  selvage.ToolSpec
+	run   func(context.Context, *Call, In) (Out, error)
+	gate  func(context.Context, *Call) error
+	probe func(context.Context, *Call) (Finding, selvage.ToolResult, error)
+	err   error // why it is not a tool
+}
+
+// has reports whether the tool was given what a capability needs.
+func (f *function[In, Out]) has(target any) bool {
+	switch target.(type) {
+	case *Gated:
+		return f.gate != nil
+	case *Prober:
+		return f.probe != nil
+	}
+	return true
+}
+
+// Gate implements [Gated].
+func (f *function[In, Out]) Gate(ctx context.Context, c *Call) error { return f.gate(ctx, c) }
+
+// Probe implements [Prober].
+func (f *function[In, Out]) Probe(ctx context.Context, c *Call) (Finding, selvage.ToolResult, error) {
+	return f.probe(ctx, c)
 }
 
 // Spec implements [Tool].

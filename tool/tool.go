@@ -33,10 +33,14 @@ type Tool interface {
 	Run(ctx context.Context, c *Call) (selvage.ToolResult, error)
 }
 
-// FailUnknown is the answer of a tool whose effect is once to the question
-// what becomes of a call whose outcome a crash left unknown: it fails, saying
-// so, and is not repeated.
-const FailUnknown = selvage.OnUnknownFail
+// The answers of a tool whose effect is once to the question what becomes of a
+// call whose outcome a crash left unknown.
+const (
+	AskUnknown   = selvage.OnUnknownAsk   // somebody is asked
+	ProbeUnknown = selvage.OnUnknownProbe // the tool looks; see [Prober]
+	RetryUnknown = selvage.OnUnknownRetry // it is run again with its idempotency key
+	FailUnknown  = selvage.OnUnknownFail  // it fails, saying so, and is not repeated
+)
 
 // Text returns a result that says text.
 func Text(text string) selvage.ToolResult {

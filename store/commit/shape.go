@@ -228,7 +228,7 @@ func checkRun(field string, u *selvage.RunUpdate) error {
 		}
 	}
 	if w := u.Waiting; w != nil {
-		if err := checkText(field+".waiting", append([]string{string(w.Reason), w.Message}, w.Tickets...)...); err != nil {
+		if err := checkText(field+".waiting", append([]string{string(w.Reason), w.Message, w.LimitCode, string(w.Current), string(w.Max)}, w.Tickets...)...); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func checkCall(field string, u *selvage.CallUpdate) error {
 	if err := checkID(field+".call_id", u.CallID); err != nil {
 		return err
 	}
-	return errors.Join(checkText(field, u.Name, string(u.Effect), u.IdempotencyKey, u.Ticket), checkRaw(field+".decision", u.Decision))
+	return errors.Join(checkText(field, u.Name, string(u.Effect), u.IdempotencyKey, u.Ticket), checkRaw(field+".suspension", u.Suspension), checkRaw(field+".decision", u.Decision))
 }
 
 func checkThreadUpdate(u *selvage.ThreadUpdate) error {

@@ -66,14 +66,15 @@ func cloneChange(c *selvage.Change) selvage.Change {
 func cloneRun(r selvage.Run) selvage.Run {
 	r.Outcome = clonePointer(r.Outcome)
 	if r.Waiting = clonePointer(r.Waiting); r.Waiting != nil {
-		r.Waiting.Tickets = slices.Clone(r.Waiting.Tickets)
+		r.Waiting.Tickets, r.Waiting.Until = slices.Clone(r.Waiting.Tickets), clonePointer(r.Waiting.Until)
 	}
-	if r.Spec = clonePointer(r.Spec); r.Spec != nil {
-		r.Spec.Tools = slices.Clone(r.Spec.Tools)
-		r.Spec.Needs = slices.Clone(r.Spec.Needs)
-		l := &r.Spec.Limits
-		l.Turns, l.Spawns, l.Depth = clonePointer(l.Turns), clonePointer(l.Spawns), clonePointer(l.Depth)
-		l.Tokens, l.Spend, l.Duration = clonePointer(l.Tokens), clonePointer(l.Spend), clonePointer(l.Duration)
+	if r.Spec != nil {
+		spec := r.Spec.Clone()
+		r.Spec = &spec
+	}
+	if r.Limits != nil {
+		limits := r.Limits.Clone()
+		r.Limits = &limits
 	}
 	return r
 }

@@ -20,7 +20,11 @@ func cloneThread(t selvage.Thread) selvage.Thread {
 func cloneRun(r selvage.Run) selvage.Run {
 	r.Spec, r.Outcome = nil, clonePointer(r.Outcome)
 	if r.Waiting = clonePointer(r.Waiting); r.Waiting != nil {
-		r.Waiting.Tickets = slices.Clone(r.Waiting.Tickets)
+		r.Waiting.Tickets, r.Waiting.Until = slices.Clone(r.Waiting.Tickets), clonePointer(r.Waiting.Until)
+	}
+	if r.Limits != nil {
+		limits := r.Limits.Clone()
+		r.Limits = &limits
 	}
 	return r
 }

@@ -150,7 +150,15 @@ func (h *head) detach() {
 	if run.Waiting != nil {
 		waiting := *run.Waiting
 		waiting.Tickets = slices.Clone(waiting.Tickets)
+		if waiting.Until != nil {
+			until := *waiting.Until
+			waiting.Until = &until
+		}
 		run.Waiting = &waiting
+	}
+	if run.Limits != nil {
+		limits := run.Limits.Clone()
+		run.Limits = &limits
 	}
 	h.OpenRun = &run
 }

@@ -47,12 +47,16 @@ func scribbleRun(r *selvage.Run) {
 	if r.Outcome != nil {
 		r.Outcome.Code = "scribble"
 	}
+	if r.Limits != nil {
+		*r.Limits.Turns = 99
+	}
 	r.ID, r.Status = "scribble", "scribble"
 }
 
 func scribbleSpec(s *selvage.RunSpec) {
 	s.Model, s.Tools[0].Name, s.Needs[0] = "scribble", "scribble", "scribble"
 	*s.Limits.Turns, *s.Limits.Spend, *s.Limits.Duration, *s.Limits.Tokens = 99, 99, 99, 99
+	s.Caps[0], s.Fallbacks[0], s.Stop.Tools[0], *s.Stop.Turns, s.Context.Model, s.Budget.RunID = "scribble", "scribble", "scribble", 99, "scribble", "scribble"
 }
 
 func scribbleMetadata(m map[string]json.RawMessage) {
@@ -77,6 +81,7 @@ func whatGoesInIsCopied(k *kit) {
 	}
 	scribbleSpec(set.Runs[0].Spec)
 	*set.Runs[0].Usage, *set.Runs[0].Cost = selvage.Usage{}, 99
+	*set.Runs[0].Limits.Turns = 99
 	set.Runs[1].Waiting.Tickets[0] = "scribble"
 	set.Calls[0].Name = "scribble"
 	set.Events[0].Kind = "scribble"

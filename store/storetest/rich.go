@@ -31,7 +31,7 @@ func richSet() selvage.ChangeSet {
 		Snapshot: &doc,
 		Runs:     []selvage.RunUpdate{richRun(run)},
 		Calls: []selvage.CallUpdate{{CallID: "call-1", Name: "pay", Effect: selvage.EffectOnce, Status: selvage.CallSuspended,
-			IdempotencyKey: "key-1", Ticket: "ticket-1", Decision: json.RawMessage(`{"amount":` + beyondFloat + `}`)}},
+			IdempotencyKey: "key-1", Ticket: "ticket-1", Suspension: json.RawMessage(`{"id":"ticket-1","n":` + beyondFloat + `}`), Decision: json.RawMessage(`{"amount":` + beyondFloat + `}`)}},
 		Events: []selvage.EventDraft{{Kind: "note", Payload: json.RawMessage(`{"n":` + beyondFloat + `}`)}, {Kind: "bare"}},
 		Thread: &selvage.ThreadUpdate{Title: ptr("Größe <&> 🧵"), UserID: ptr("user-1"), ExpiresAt: ptr(time.UnixMilli(4102444800123).UTC()),
 			Metadata: map[string]json.RawMessage{"n": json.RawMessage(beyondFloat), "s": json.RawMessage(`"<&>"`), "o": json.RawMessage(`{"b":1.0,"a":[]}`)}},
@@ -70,9 +70,15 @@ func richRun(id selvage.RunID) selvage.RunUpdate {
 		Spec: &selvage.RunSpec{Model: "sim/echo", System: "be <kind>", Policy: "default", Needs: []string{"shell"},
 			Tools: []selvage.ToolUse{{Name: "pay", SchemaHash: "00ff", Effect: selvage.EffectOnce}},
 			Limits: selvage.Limits{Turns: ptr(0), Tokens: ptr(int64(9007199254740993)), Spend: ptr(selvage.Money(1)),
-				Spawns: ptr(2), Depth: ptr(3), Duration: ptr(time.Minute)}},
-		Usage: &selvage.Usage{InputTokens: 9007199254740993, OutputTokens: 2, CachedTokens: 3, ReasoningTokens: 4},
-		Cost:  ptr(selvage.Money(9007199254740993)), Steps: ptr(7), Error: ptr("nothing yet"),
+				Spawns: ptr(2), Depth: ptr(3), Duration: ptr(time.Minute)},
+			ToolCalls: selvage.ToolCallsParallel, Caps: []string{"tool.*"}, Fallbacks: []string{"sim/other"}, MaxOutputTokens: 7,
+			Stop: &selvage.StopRules{Turns: ptr(1), Timeout: ptr(time.Hour), Tokens: ptr(int64(2)), Errors: ptr(3), Tools: []string{"end"},
+				Contents: []string{"bye"}, Loop: 4},
+			Context: &selvage.ContextRules{Messages: 1, Tokens: 2, Summarise: true, Model: "sim/short"},
+			Budget:  &selvage.ChildRun{ThreadID: "above", RunID: "run-above"}},
+		Limits: &selvage.Limits{Turns: ptr(9), Spend: ptr(selvage.Money(9007199254740993))},
+		Usage:  &selvage.Usage{InputTokens: 9007199254740993, OutputTokens: 2, CachedTokens: 3, ReasoningTokens: 4},
+		Cost:   ptr(selvage.Money(9007199254740993)), Steps: ptr(7), Error: ptr("nothing yet"),
 	}
 }
 

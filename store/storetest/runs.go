@@ -203,7 +203,7 @@ func everythingOfARunIsKept(k *kit) {
 	id, run := k.create(says("hello")), newRunID()
 	u := richRun(run)
 	r := k.append(id, runSet(u), selvage.Any())
-	want := selvage.Run{ID: run, ThreadID: id, AgentID: u.AgentID, ParentRunID: u.ParentRunID, Spec: u.Spec, Status: u.Status,
+	want := selvage.Run{ID: run, ThreadID: id, AgentID: u.AgentID, ParentRunID: u.ParentRunID, Spec: u.Spec, Status: u.Status, Limits: u.Limits,
 		Usage: *u.Usage, Cost: *u.Cost, Steps: *u.Steps, Error: *u.Error, CreatedAt: r.At, StartedAt: r.At, UpdatedAt: r.At}
 	k.equal("run", k.run(id, run), want)
 	k.equal("open run of the head", k.load(id).OpenRun, want)
