@@ -116,6 +116,7 @@ func measure(ctx context.Context, cfg config) (*report, error) {
 		{"bytes", sizes},
 		{"turn flat", flatTurns},
 		{"load flat", flatLoads},
+		{"loop", loops},
 		{"flushes", flushes},
 		{"PostgreSQL, 1 connection", postgresSingle},
 		{"PostgreSQL, 16 connections", postgresMany},
