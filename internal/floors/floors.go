@@ -21,7 +21,7 @@ const Module = "github.com/selvagehq/selvage"
 // ends in "/". The longest match counts. The root package is ".".
 var plan = map[string]int{
 	".": 0, "state": 0,
-	"store/storetest": 1, "store/commit": 1, "store/record": 1, "store/archive": 1, "policy": 1, "caps": 1, "rules": 1, "model/": 1, "tool/": 1, "wire": 1,
+	"store/storetest": 1, "store/commit": 1, "store/record": 1, "store/archive": 1, "policy": 1, "budget": 1, "caps": 1, "rules": 1, "model/": 1, "tool/": 1, "wire": 1,
 	"store/":  2,
 	"runner/": 3, "dispatch/": 3, "recall/": 3, "stores": 3,
 	"server/": 4, "client/": 4, "protocol/": 4,
