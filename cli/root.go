@@ -41,7 +41,7 @@ writers. Start with:  selvage chat`,
 	root.SetFlagErrorFunc(flagError)
 	a.addGlobalFlags(root)
 	root.AddCommand(
-		a.chatCommand(), a.askCommand(), a.threadCommand(), a.storeCommand(), a.userCommand(),
+		a.chatCommand(), a.askCommand(), a.threadCommand(), a.runCommand(), a.storeCommand(), a.userCommand(),
 		a.configCommand(), a.trustCommand(), a.doctorCommand(), a.benchCommand(),
 		a.completionCommand(), a.versionCommand(),
 	)
