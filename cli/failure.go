@@ -113,10 +113,12 @@ func classify(err error) *failure {
 func classifyModel(e *model.Error, err error) *failure {
 	f := &failure{exit: exitFailed, class: "model_" + string(e.Class), err: err, details: map[string]any{"class": e.Class}}
 	switch {
-	case e.Status == 401 || e.Status == 403:
+	case e.Class != model.Quota && (e.Status == 401 || e.Status == 403):
 		f.exit, f.class, f.hint = exitUnauthorised, "unauthorised", "check the API key; `selvage config show` tells where it comes from"
 	case e.Class == model.Cancelled:
 		f.exit, f.class = exitInterrupted, "cancelled"
+	case e.Class == model.Quota:
+		f.hint = "what was paid for, or granted for the day, is used up: see to the account, or choose another --model"
 	case e.Class == model.RateLimited:
 		f.hint = "the provider asks for patience; send it again later"
 	case e.Class == model.Transient && e.Status == 0:

@@ -42,6 +42,7 @@ func TestExitCodes(t *testing.T) {
 		{&model.Error{Class: model.Transient, Err: errors.New("no route")}, 5, "unavailable"},
 		{&model.Error{Class: model.Transient, Status: 500, Err: errors.New("oops")}, 1, "model_transient"},
 		{&model.Error{Class: model.RateLimited, Status: 429, Err: errors.New("slow")}, 1, "model_rate_limited"},
+		{&model.Error{Class: model.Quota, Status: 403, Err: errors.New("no credit")}, 1, "model_quota"},
 		{&model.Error{Class: model.Cut, Err: errors.New("cut")}, 1, "model_cut"},
 		{&model.Error{Class: model.Permanent, Status: 400, Err: errors.New("no")}, 1, "model_permanent"},
 		{&model.Error{Class: model.Permanent, Status: 401, Err: errors.New("no")}, 8, "unauthorised"},

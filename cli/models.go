@@ -18,7 +18,7 @@ const fallbackModel = "sim/echo"
 func keyed() []string { return []string{"openai", "anthropic", "gemini"} }
 
 // providers are all that --model may name.
-func providers() []string { return append(keyed(), "ollama", "sim") }
+func providers() []string { return append(keyed(), "ollama", "vllm", "sim") }
 
 // openModel makes the model that a name stands for. Nothing is asked of it yet.
 func (a *app) openModel(name string) (model.Model, error) {
@@ -59,13 +59,15 @@ func (a *app) openService(provider, name string, price *model.Price) (model.Mode
 		return nil, &failure{exit: exitUnauthorised, class: "unauthorised", err: fmt.Errorf("model %s/%s needs a key, and %s is not set", provider, name, variable),
 			hint: fmt.Sprintf("export %s=..., or choose --model %s, which needs none", variable, fallbackModel)}
 	}
-	m, err := openai.New(openai.Options{Model: name, Provider: provider, BaseURL: base.Text, APIKey: key.Text, Price: price})
+	m, err := openai.New(openai.Options{Model: name, Provider: provider, BaseURL: base.Text, APIKey: key.Text, Price: price,
+		Continues: provider == "vllm"})
 	return m, hinted(err, "`"+a.name+" config show` tells where its settings come from")
 }
 
 // price is what the configuration says a model costs; nil if nothing.
 func (a *app) price(name string) *model.Price {
 	input, output := a.conf.Get("prices."+name+".input"), a.conf.Get("prices."+name+".output")
+	cached := a.conf.Get("prices." + name + ".cached_input")
 	if !input.Set() && !output.Set() {
 		return nil
 	}
@@ -76,6 +78,10 @@ func (a *app) price(name string) *model.Price {
 	}
 	if output.Set() {
 		p.Output, _ = settings.ParseDollars(output.Text)
+	}
+	if cached.Set() {
+		c, _ := settings.ParseDollars(cached.Text)
+		p.CachedInput = &c
 	}
 	return &p
 }

@@ -10,6 +10,11 @@ type Chunk struct {
 	// Reasoning continues what the model shows of its thinking.
 	Reasoning string
 
+	// Signature ends the reasoning before it: what the provider wants back with
+	// it, in words that only the package of the provider understands. Reasoning
+	// that the provider does not show is a signature alone.
+	Signature string
+
 	// ToolCall is one complete call. Its id is unique in the answer and differs
 	// from every call id among the request's messages, and satisfies
 	// [selvage.CheckID]. Its arguments are valid JSON: when the model wrote

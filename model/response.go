@@ -27,8 +27,9 @@ type Accumulator struct {
 
 // part is content that still grows.
 type part struct {
-	kind selvage.PartType
-	text strings.Builder
+	kind      selvage.PartType
+	text      strings.Builder
+	signature string // of reasoning; it ends the part
 }
 
 // Add takes the next chunk of the stream.
@@ -38,6 +39,9 @@ func (a *Accumulator) Add(c Chunk) {
 	}
 	if c.Text != "" {
 		a.grow(selvage.PartText, c.Text)
+	}
+	if c.Signature != "" {
+		a.grow(selvage.PartReasoning, "").signature = c.Signature
 	}
 	if c.ToolCall != nil {
 		a.calls = append(a.calls, *c.ToolCall)
@@ -50,12 +54,15 @@ func (a *Accumulator) Add(c Chunk) {
 	}
 }
 
-// grow continues the last part, or starts one when the kind changes.
-func (a *Accumulator) grow(kind selvage.PartType, text string) {
-	if n := len(a.parts); n == 0 || a.parts[n-1].kind != kind {
+// grow continues the last part, or starts one when the kind changes or the last
+// one is signed.
+func (a *Accumulator) grow(kind selvage.PartType, text string) *part {
+	if n := len(a.parts); n == 0 || a.parts[n-1].kind != kind || a.parts[n-1].signature != "" {
 		a.parts = append(a.parts, &part{kind: kind})
 	}
-	a.parts[len(a.parts)-1].text.WriteString(text)
+	last := a.parts[len(a.parts)-1]
+	last.text.WriteString(text)
+	return last
 }
 
 // Response returns what has arrived so far. Deltas may split a character, so
@@ -64,7 +71,7 @@ func (a *Accumulator) grow(kind selvage.PartType, text string) {
 func (a *Accumulator) Response() Response {
 	m := selvage.Message{Role: selvage.RoleAssistant}
 	for _, p := range a.parts {
-		m.Content = append(m.Content, selvage.Part{Type: p.kind, Text: strings.ToValidUTF8(p.text.String(), "\uFFFD")})
+		m.Content = append(m.Content, selvage.Part{Type: p.kind, Text: strings.ToValidUTF8(p.text.String(), "\uFFFD"), Signature: p.signature})
 	}
 	m.ToolCalls = append(m.ToolCalls, a.calls...)
 	return Response{Message: m, Usage: a.usage, Finish: a.finish}

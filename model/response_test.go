@@ -149,3 +149,21 @@ func TestEnded(t *testing.T) {
 		t.Errorf("Ended is %v, of class %s; want it to match the context's error and its cause", err, err.Class)
 	}
 }
+
+// A signature ends the reasoning that it is of.
+func TestSignatures(t *testing.T) {
+	t.Parallel()
+	got, err := model.Collect(streamOf(nil, model.Chunk{Reasoning: "a"}, model.Chunk{Reasoning: "b"}, model.Chunk{Signature: "s1"},
+		model.Chunk{Reasoning: "c"}, model.Chunk{Signature: "s2"}, model.Chunk{Signature: "s3"}, model.Chunk{Text: "t"}, model.Chunk{Signature: "s4"},
+		model.Chunk{Finish: model.FinishStop}))
+	want := selvage.Content{
+		{Type: selvage.PartReasoning, Text: "ab", Signature: "s1"},
+		{Type: selvage.PartReasoning, Text: "c", Signature: "s2"},
+		{Type: selvage.PartReasoning, Signature: "s3"},
+		{Type: selvage.PartText, Text: "t"},
+		{Type: selvage.PartReasoning, Signature: "s4"},
+	}
+	if diff := cmp.Diff(want, got.Message.Content); diff != "" || err != nil {
+		t.Errorf("error %v, content (-want +got):\n%s", err, diff)
+	}
+}

@@ -96,6 +96,7 @@ func Keys() []Key {
 		{"anthropic", "claude-sonnet-4-5", "https://api.anthropic.com/v1/"},
 		{"gemini", "gemini-2.5-flash", "https://generativelanguage.googleapis.com/v1beta/openai/"},
 		{"ollama", "llama3.2", "http://127.0.0.1:11434/v1/"},
+		{"vllm", "", "http://127.0.0.1:8000/v1/"},
 	} {
 		at, env := "providers."+p.name, strings.ToUpper(p.name)
 		keys = append(keys,
@@ -105,6 +106,7 @@ func Keys() []Key {
 	}
 	return append(keys,
 		Key{Name: "prices.*.input", Type: Dollars, Help: "dollars a million input tokens of PROVIDER/NAME", grants: always},
+		Key{Name: "prices.*.cached_input", Type: Dollars, Help: "dollars a million input tokens that were cached (default: as other input)", grants: always},
 		Key{Name: "prices.*.output", Type: Dollars, Help: "dollars a million output tokens of PROVIDER/NAME", grants: always})
 }
 

@@ -10,13 +10,15 @@ import (
 	"github.com/openai/openai-go/v3"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/model/internal/service"
 )
 
 // assembly puts tool calls together from the pieces that a stream brings them
 // in. Pieces of parallel calls may alternate; their index says which is which.
 type assembly struct {
-	calls []*pending
-	taken map[string]bool // ids that no call may have any more
+	calls     []*pending
+	taken     map[string]bool // ids that no call may have any more
+	signature string          // what Google wants back with the first call
 }
 
 // pending is a call that may still grow.
@@ -41,6 +43,9 @@ func (a *assembly) add(piece openai.ChatCompletionChunkChoiceDeltaToolCall) {
 		call.name = piece.Function.Name
 	}
 	call.arguments.WriteString(piece.Function.Arguments)
+	if a.signature == "" {
+		a.signature = thoughtSignature(piece.JSON.ExtraFields["extra_content"].Raw())
+	}
 }
 
 // grows returns the call that piece belongs to, or nil if it starts one. Some
@@ -71,19 +76,9 @@ func (a *assembly) finish() ([]selvage.ToolCall, error) {
 		if p.name == "" {
 			return nil, errors.New("the model called a tool without naming it")
 		}
-		id := p.id
-		if !isASCII(id) || selvage.CheckID("call", id) != nil || a.taken[id] {
-			id = "call_" + selvage.NewID()
-		}
-		a.taken[id] = true
 		calls = append(calls, selvage.ToolCall{
-			ID: id, Name: strings.ToValidUTF8(p.name, "\uFFFD"), Arguments: arguments(p.arguments.String()),
+			ID: service.CallID(p.id, a.taken), Name: strings.ToValidUTF8(p.name, "\uFFFD"), Arguments: service.Arguments(p.arguments.String()),
 		})
 	}
 	return calls, nil
-}
-
-// isASCII keeps out ids that two stores could normalize differently.
-func isASCII(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7e })
 }

@@ -17,6 +17,13 @@ import (
 	"github.com/selvagehq/selvage/model/openai"
 )
 
+// google is how Google's compatible endpoint refuses.
+func google(quota string) string {
+	return `[{"error":{"code":429,"message":"the reason","status":"RESOURCE_EXHAUSTED","details":[
+		{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"quotaId":"` + quota + `"}]},
+		{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34s"}]}}]`
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	const date = "Mon, 02 Jan 2006 15:04:05 GMT"
@@ -31,32 +38,37 @@ func TestRefusals(t *testing.T) {
 		wait   time.Duration
 		says   string
 	}{
-		"429 with seconds":            {429, map[string]string{"Retry-After": "7"}, said(`"rate_limit_exceeded"`), model.RateLimited, 7 * time.Second, "the reason"},
-		"429 with a fraction":         {429, map[string]string{"Retry-After": "0.25"}, said(`null`), model.RateLimited, 250 * time.Millisecond, "the reason"},
-		"429 with a date":             {429, map[string]string{"Date": date, "Retry-After": "Mon, 02 Jan 2006 15:05:35 GMT"}, said(`null`), model.RateLimited, 90 * time.Second, "the reason"},
-		"429 with a date gone by":     {429, map[string]string{"Date": date, "Retry-After": "Mon, 02 Jan 2006 15:00:00 GMT"}, said(`null`), model.RateLimited, 0, "the reason"},
-		"429 with milliseconds":       {429, map[string]string{"Retry-After-Ms": "1500", "Retry-After": "2"}, said(`null`), model.RateLimited, 1500 * time.Millisecond, "the reason"},
-		"429 with an age":             {429, map[string]string{"Retry-After": "1e30"}, said(`null`), model.RateLimited, 24 * time.Hour, "the reason"},
-		"429 with nonsense":           {429, map[string]string{"Retry-After": "soon"}, said(`null`), model.RateLimited, 0, "the reason"},
-		"429 with less than nothing":  {429, map[string]string{"Retry-After": "-3"}, said(`null`), model.RateLimited, 0, "the reason"},
-		"429 for a quota":             {429, nil, said(`"insufficient_quota"`), model.Permanent, 0, "the reason"},
-		"500":                         {500, nil, said(`null`), model.Transient, 0, "the reason"},
-		"500 that asks to be retried": {500, map[string]string{"X-Should-Retry": "true"}, said(`null`), model.Transient, 0, "the reason"},
-		"500 with a page":             {500, nil, "<html><h1>oops</h1></html>", model.Transient, 0, "no reason"},
-		"500 with nothing":            {500, nil, "", model.Transient, 0, "no reason"},
-		"501":                         {501, nil, "", model.Permanent, 0, "no reason"},
-		"502":                         {502, nil, "bad gateway", model.Transient, 0, "no reason"},
-		"503 with seconds":            {503, map[string]string{"Retry-After": "30"}, said(`null`), model.Transient, 30 * time.Second, "the reason"},
-		"529":                         {529, nil, said(`null`), model.Transient, 0, "the reason"},
-		"408":                         {408, nil, said(`null`), model.Transient, 0, "the reason"},
-		"400":                         {400, nil, said(`"context_length_exceeded"`), model.Permanent, 0, "the reason"},
-		"400 with a plain error":      {400, nil, `{"error":"the reason"}`, model.Permanent, 0, "the reason"},
-		"400 with a bare message":     {400, nil, `{"object":"error","message":"the reason","code":400}`, model.Permanent, 0, "the reason"},
-		"401":                         {401, nil, `{"error":{"message":"Incorrect API key provided: sk-te**9d."}}`, model.Permanent, 0, "does not accept the API key"},
-		"403":                         {403, nil, `{"error":{"message":"the key ` + key + ` may not"}}`, model.Permanent, 0, "the key [key] may not"},
-		"404":                         {404, nil, said(`"model_not_found"`), model.Permanent, 0, "the reason"},
-		"422":                         {422, nil, said(`null`), model.Permanent, 0, "the reason"},
-		"a message that would scroll": {400, nil, `{"error":{"message":"one\n\u001b[31mtwo` + strings.Repeat("é", 1000) + `"}}`, model.Permanent, 0, "one  [31mtwoé"},
+		"429 with seconds":             {429, map[string]string{"Retry-After": "7"}, said(`"rate_limit_exceeded"`), model.RateLimited, 7 * time.Second, "the reason"},
+		"429 with a fraction":          {429, map[string]string{"Retry-After": "0.25"}, said(`null`), model.RateLimited, 250 * time.Millisecond, "the reason"},
+		"429 with a date":              {429, map[string]string{"Date": date, "Retry-After": "Mon, 02 Jan 2006 15:05:35 GMT"}, said(`null`), model.RateLimited, 90 * time.Second, "the reason"},
+		"429 with a date gone by":      {429, map[string]string{"Date": date, "Retry-After": "Mon, 02 Jan 2006 15:00:00 GMT"}, said(`null`), model.RateLimited, 0, "the reason"},
+		"429 with milliseconds":        {429, map[string]string{"Retry-After-Ms": "1500", "Retry-After": "2"}, said(`null`), model.RateLimited, 1500 * time.Millisecond, "the reason"},
+		"429 with an age":              {429, map[string]string{"Retry-After": "1e30"}, said(`null`), model.RateLimited, 24 * time.Hour, "the reason"},
+		"429 with nonsense":            {429, map[string]string{"Retry-After": "soon"}, said(`null`), model.RateLimited, 0, "the reason"},
+		"429 with less than nothing":   {429, map[string]string{"Retry-After": "-3"}, said(`null`), model.RateLimited, 0, "the reason"},
+		"429 for a quota":              {429, nil, said(`"insufficient_quota"`), model.Quota, 0, "the reason"},
+		"429 for an account":           {429, nil, said(`"billing_not_active"`), model.Quota, 0, "the reason"},
+		"402":                          {402, nil, `{"error":{"message":"Insufficient Balance"}}`, model.Quota, 0, "Insufficient Balance"},
+		"429 of Google's for a minute": {429, nil, google("GenerateRequestsPerMinutePerProjectPerModel"), model.RateLimited, 34 * time.Second, "the reason"},
+		"429 of Google's for a day":    {429, nil, google("GenerateRequestsPerDayPerProjectPerModel-FreeTier"), model.Quota, 34 * time.Second, "the reason"},
+		"400 of Google's":              {400, nil, `[{"error":{"code":400,"message":"the reason","status":"INVALID_ARGUMENT"}}]`, model.Permanent, 0, "the reason"},
+		"500":                          {500, nil, said(`null`), model.Transient, 0, "the reason"},
+		"500 that asks to be retried":  {500, map[string]string{"X-Should-Retry": "true"}, said(`null`), model.Transient, 0, "the reason"},
+		"500 with a page":              {500, nil, "<html><h1>oops</h1></html>", model.Transient, 0, "no reason"},
+		"500 with nothing":             {500, nil, "", model.Transient, 0, "no reason"},
+		"501":                          {501, nil, "", model.Permanent, 0, "no reason"},
+		"502":                          {502, nil, "bad gateway", model.Transient, 0, "no reason"},
+		"503 with seconds":             {503, map[string]string{"Retry-After": "30"}, said(`null`), model.Transient, 30 * time.Second, "the reason"},
+		"529":                          {529, nil, said(`null`), model.Transient, 0, "the reason"},
+		"408":                          {408, nil, said(`null`), model.Transient, 0, "the reason"},
+		"400":                          {400, nil, said(`"context_length_exceeded"`), model.Permanent, 0, "the reason"},
+		"400 with a plain error":       {400, nil, `{"error":"the reason"}`, model.Permanent, 0, "the reason"},
+		"400 with a bare message":      {400, nil, `{"object":"error","message":"the reason","code":400}`, model.Permanent, 0, "the reason"},
+		"401":                          {401, nil, `{"error":{"message":"Incorrect API key provided: sk-te**9d."}}`, model.Permanent, 0, "does not accept the API key"},
+		"403":                          {403, nil, `{"error":{"message":"the key ` + key + ` may not"}}`, model.Permanent, 0, "the key [key] may not"},
+		"404":                          {404, nil, said(`"model_not_found"`), model.Permanent, 0, "the reason"},
+		"422":                          {422, nil, said(`null`), model.Permanent, 0, "the reason"},
+		"a message that would scroll":  {400, nil, `{"error":{"message":"one\n\u001b[31mtwo` + strings.Repeat("é", 1000) + `"}}`, model.Permanent, 0, "one  [31mtwoé"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +170,8 @@ func TestBrokenStreams(t *testing.T) {
 		"a limit by number":             {frames(`{"error":{"message":"m","code":429}}`), model.RateLimited, ""},
 		"a limit after half":            {frames(append(half, `{"error":{"message":"m","code":429}}`)...), model.Cut, "half of it"},
 		"a bad request after half":      {frames(append(half, `{"error":{"message":"m","type":"invalid_request_error"}}`)...), model.Permanent, "half of it"},
+		"a quota at once":               {frames(`{"error":{"message":"m","code":"insufficient_quota"}}`), model.Quota, ""},
+		"a quota after half":            {frames(append(half, `{"error":{"message":"m","code":402}}`)...), model.Quota, "half of it"},
 		"an error as the finish":        {frames(append(half, finish("error"), done)...), model.Cut, "half of it"},
 		"a key in the error":            {frames(`{"error":{"message":"` + key + `"}}`), model.Transient, ""},
 		"a page instead of a stream":    {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>login</html>") }, model.Permanent, ""},

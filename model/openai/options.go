@@ -3,16 +3,15 @@ package openai
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/model/internal/service"
 )
 
 const (
@@ -44,6 +43,11 @@ type Options struct {
 	// minutes; negative waits for ever. Once the model has finished, its usage
 	// is waited for no longer than 10 seconds.
 	IdleTimeout time.Duration
+
+	// Continues tells that the server can go on with an unfinished message of the
+	// assistant, as vLLM can (continue_final_message). Other servers are asked in
+	// words to go on with a [model.Request.Prefix].
+	Continues bool
 
 	// Price is what the model costs. Nil means that it is not known.
 	Price *model.Price
@@ -101,23 +105,13 @@ func New(options Options) (*Model, error) {
 // check refuses what could never work. No message repeats the key or a URL,
 // which may hold a password.
 func (o *Options) check() error {
-	invalid := func(field, format string, args ...any) error {
-		return &selvage.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
-	}
 	if strings.TrimSpace(o.Model) == "" {
-		return invalid("model", "a model needs a name, such as %s/gpt-5-mini", o.Provider)
+		return &selvage.InvalidError{Field: "model", Reason: fmt.Sprintf("a model needs a name, such as %s/gpt-5-mini", o.Provider)}
 	}
-	if strings.ContainsFunc(o.APIKey, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return invalid("api key", "the key holds white space; was it copied with the end of its line?")
+	if err := service.CheckKey(o.APIKey); err != nil {
+		return err
 	}
-	u, err := url.Parse(o.BaseURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return invalid("base url", "it is not an http or https URL; write it like http://localhost:11434/v1")
-	}
-	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return invalid("base url", "it may not hold a user, a query or a fragment; the key goes into its own setting")
-	}
-	return nil
+	return service.CheckURL(o.BaseURL, "http://localhost:11434/v1")
 }
 
 // Name returns PROVIDER/MODEL.

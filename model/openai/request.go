@@ -4,14 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"strings"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/model/internal/service"
 )
 
 // params puts req into the words of the protocol.
@@ -29,18 +28,10 @@ func (m *Model) params(req model.Request) (openai.ChatCompletionNewParams, error
 			p.MaxTokens = param.NewOpt(limit)
 		}
 	}
-	if req.System != "" {
-		p.Messages = append(p.Messages, openai.SystemMessage(req.System))
+	if err := m.addMessages(&p, req); err != nil {
+		return p, err
 	}
-	for i := range req.Messages {
-		message, err := convert(&req.Messages[i])
-		if err != nil {
-			return p, fmt.Errorf("messages[%d]: %w", i, err)
-		}
-		if message != nil {
-			p.Messages = append(p.Messages, *message)
-		}
-	}
+	m.addPrefix(&p, req.Prefix)
 	for i := range req.Tools {
 		tool, err := convertTool(&req.Tools[i])
 		if err != nil {
@@ -51,89 +42,103 @@ func (m *Model) params(req model.Request) (openai.ChatCompletionNewParams, error
 	return p, nil
 }
 
+// addMessages puts the conversation into p. OpenAI takes instructions anywhere;
+// the templates of many other models take one, at the beginning, and fail at any
+// other.
+func (m *Model) addMessages(p *openai.ChatCompletionNewParams, req model.Request) error {
+	messages, system := req.Messages, req.System
+	if !m.official {
+		for len(messages) > 0 && messages[0].Role == selvage.RoleSystem {
+			system = joined(system, service.Plain(messages[0].Content))
+			messages = messages[1:]
+		}
+	}
+	if system != "" {
+		p.Messages = append(p.Messages, openai.SystemMessage(system))
+	}
+	for i := range messages {
+		message, err := m.convert(&messages[i])
+		if err != nil {
+			return fmt.Errorf("messages[%d]: %w", i+len(req.Messages)-len(messages), err)
+		}
+		if message != nil {
+			p.Messages = append(p.Messages, *message)
+		}
+	}
+	return nil
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n\n" + b
+}
+
+// addPrefix makes the answer go on after prefix.
+func (m *Model) addPrefix(p *openai.ChatCompletionNewParams, prefix string) {
+	if prefix == "" {
+		return
+	}
+	p.Messages = append(p.Messages, openai.AssistantMessage(prefix))
+	if m.options.Continues {
+		p.SetExtraFields(map[string]any{"continue_final_message": true, "add_generation_prompt": false})
+		return
+	}
+	p.Messages = append(p.Messages, openai.UserMessage(service.GoOn))
+}
+
 // convert returns nil for a message that has nothing to say.
-func convert(m *selvage.Message) (*openai.ChatCompletionMessageParamUnion, error) {
+func (m *Model) convert(msg *selvage.Message) (*openai.ChatCompletionMessageParamUnion, error) {
 	var message openai.ChatCompletionMessageParamUnion
-	switch m.Role {
+	switch msg.Role {
 	case selvage.RoleSystem:
-		message = openai.SystemMessage(plain(m.Content))
+		if text := service.Plain(msg.Content); m.official {
+			message = openai.SystemMessage(text)
+		} else {
+			message = openai.UserMessage(service.Aside(text))
+		}
 	case selvage.RoleUser:
-		parts, err := userParts(m.Content)
+		parts, err := userParts(msg.Content)
 		if err != nil {
 			return nil, err
 		}
-		message = openai.UserMessage(plain(m.Content))
+		message = openai.UserMessage(service.Plain(msg.Content))
 		if parts != nil {
 			message = openai.UserMessage(parts)
 		}
 	case selvage.RoleAssistant:
-		return convertAssistant(m)
+		return m.convertAssistant(msg)
 	case selvage.RoleTool:
-		message = openai.ToolMessage(plain(m.Content), m.ToolCallID)
+		message = openai.ToolMessage(service.Plain(msg.Content), msg.ToolCallID)
 	default:
-		return nil, fmt.Errorf("%q is not a role", m.Role)
+		return nil, fmt.Errorf("%q is not a role", msg.Role)
 	}
 	return &message, nil
 }
 
 // convertAssistant leaves reasoning out: the protocol has no place for it on
-// the way back.
-func convertAssistant(m *selvage.Message) (*openai.ChatCompletionMessageParamUnion, error) {
+// the way back, but for the signature of [Model.sign].
+func (m *Model) convertAssistant(msg *selvage.Message) (*openai.ChatCompletionMessageParamUnion, error) {
 	var a openai.ChatCompletionAssistantMessageParam
-	if text := plain(m.Content); text != "" {
+	if text := service.Plain(msg.Content); text != "" {
 		a.Content.OfString = param.NewOpt(text)
-	} else if len(m.ToolCalls) == 0 {
+	} else if len(msg.ToolCalls) == 0 {
 		return nil, nil
 	}
-	for _, c := range m.ToolCalls {
-		a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: c.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name: c.Name, Arguments: written(c.Arguments),
-				},
+	for i, c := range msg.ToolCalls {
+		call := &openai.ChatCompletionMessageFunctionToolCallParam{
+			ID: c.ID,
+			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
+				Name: c.Name, Arguments: service.Written(c.Arguments),
 			},
-		})
+		}
+		if i == 0 {
+			m.sign(call, msg.Content)
+		}
+		a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
 	}
 	return &openai.ChatCompletionMessageParamUnion{OfAssistant: &a}, nil
-}
-
-// written is the opposite of arguments: the text that the model wrote.
-func written(arguments json.RawMessage) string {
-	var text string
-	if len(arguments) > 0 && arguments[0] == '"' && json.Unmarshal(arguments, &text) == nil {
-		return text
-	}
-	if len(arguments) == 0 {
-		return "{}"
-	}
-	return string(arguments)
-}
-
-// plain is content in one string: text as it is, data as JSON. Where the
-// protocol takes text alone, an image or file leaves its name, so that the
-// model knows that something was there.
-func plain(c selvage.Content) string {
-	var b strings.Builder
-	for i := range c {
-		switch p := &c[i]; p.Type {
-		case selvage.PartText:
-			b.WriteString(p.Text)
-		case selvage.PartData:
-			b.Write(p.Value)
-		case selvage.PartImage, selvage.PartFile:
-			fmt.Fprintf(&b, "[%s %s]", p.Type, label(p))
-		}
-	}
-	return b.String()
-}
-
-// label is the best name there is for a part.
-func label(p *selvage.Part) string {
-	if p.Name != "" {
-		return p.Name
-	}
-	return p.MediaType
 }
 
 // userParts returns the content of a user message in parts, or nil if it is
@@ -149,8 +154,8 @@ func userParts(c selvage.Content) ([]openai.ChatCompletionContentPartUnionParam,
 		case selvage.PartData:
 			parts = append(parts, openai.TextContentPart(string(p.Value)))
 		case selvage.PartImage, selvage.PartFile:
-			if len(p.Data) == 0 {
-				return nil, fmt.Errorf("content[%d]: the %s is named by its blob only; load its bytes before asking a model", i, p.Type)
+			if err := service.CheckBytes(i, p); err != nil {
+				return nil, err
 			}
 			rich = true
 			parts = append(parts, attachment(p))
@@ -164,11 +169,7 @@ func userParts(c selvage.Content) ([]openai.ChatCompletionContentPartUnionParam,
 
 // attachment carries the bytes of an image or file inline.
 func attachment(p *selvage.Part) openai.ChatCompletionContentPartUnionParam {
-	mediaType := p.MediaType
-	if mediaType == "" {
-		mediaType = http.DetectContentType(p.Data)
-	}
-	inline := "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+	inline := "data:" + service.MediaType(p) + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 	if p.Type == selvage.PartImage {
 		return openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: inline})
 	}

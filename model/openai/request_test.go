@@ -55,8 +55,7 @@ const onTheWire = `{
 	"stream_options": {"include_usage": true},
 	"max_tokens": 99,
 	"messages": [
-		{"role": "system", "content": "Be brief."},
-		{"role": "system", "content": "It is Monday."},
+		{"role": "system", "content": "Be brief.\n\nIt is Monday."},
 		{"role": "user", "content": "<What> is in the picture?"},
 		{"role": "user", "content": [
 			{"type": "text", "text": "Here:"},

@@ -1,8 +1,10 @@
 package openai_test
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -62,6 +64,16 @@ func (s *server) asked(t *testing.T) (*http.Request, string) {
 func (s *server) model(t *testing.T) *openai.Model {
 	t.Helper()
 	return open(t, openai.Options{Model: "test-model", BaseURL: s.URL + "/v1", APIKey: key, HTTPClient: s.Client()})
+}
+
+// instead is a client that reaches s, whatever it asks for.
+func (s *server) instead() *http.Client {
+	transport := s.Client().Transport.(*http.Transport).Clone()
+	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, s.Listener.Addr().String())
+	}
+	transport.DisableKeepAlives = true
+	return &http.Client{Transport: transport}
 }
 
 func open(t *testing.T, options openai.Options) *openai.Model {

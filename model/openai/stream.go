@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"strings"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/model/internal/service"
 )
 
 // Stream sends req and yields the answer as it arrives. Tool calls come at the
@@ -38,13 +38,13 @@ func (m *Model) attempt(ctx context.Context, req model.Request, give func(model.
 	}
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := newWatch(m.options.IdleTimeout, func() { cancel(errSilent) })
-	defer w.rest()
+	w := service.NewWatch(m.options.IdleTimeout, func() { cancel(service.ErrSilent) })
+	defer w.Rest()
 
-	w.arm()
-	stream := m.service.NewStreaming(inner, params, option.WithMiddleware(w.follow))
-	w.rest()
-	a := answer{give: give, calls: assembly{taken: callIDs(req.Messages)}}
+	w.Arm()
+	stream := m.service.NewStreaming(inner, params, option.WithMiddleware(w.Follow))
+	w.Rest()
+	a := answer{give: give, calls: assembly{taken: service.CallIDs(req.Messages)}, rest: service.NewContinuation(req.Prefix, "")}
 	for stream.Next() {
 		if !a.take(stream.Current()) {
 			// Nothing was lost that anybody still wants.
@@ -52,31 +52,23 @@ func (m *Model) attempt(ctx context.Context, req model.Request, give func(model.
 			return nil
 		}
 		if a.finish != "" {
-			w.complete()
+			w.Complete()
 		}
 	}
 	err = stream.Err()
+	if held := a.rest.End(); held != "" && !a.say(held) {
+		return nil
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return model.Ended(ctx)
 	case a.finish != "":
 		return a.end()
-	case err != nil && errors.Is(context.Cause(inner), errSilent):
-		return model.Broken(a.output, w.silence())
+	case err != nil && errors.Is(context.Cause(inner), service.ErrSilent):
+		return model.Broken(a.output, w.Silence())
 	default:
-		return m.failure(w.response, err, a.output)
+		return m.failure(w.Response, err, a.output)
 	}
-}
-
-// callIDs returns the ids that calls in messages have.
-func callIDs(messages []selvage.Message) map[string]bool {
-	ids := make(map[string]bool)
-	for i := range messages {
-		for _, c := range messages[i].ToolCalls {
-			ids[c.ID] = true
-		}
-	}
-	return ids
 }
 
 // answer is an answer on its way from the wire to the caller.
@@ -84,6 +76,7 @@ type answer struct {
 	give   func(model.Chunk) bool
 	output bool // something of the answer has arrived
 	calls  assembly
+	rest   *service.Continuation
 	usage  *selvage.Usage
 	finish string // as the server says it
 }
@@ -104,14 +97,14 @@ func (a *answer) take(c openai.ChatCompletionChunk) bool {
 			continue
 		}
 		delta := &choice.Delta
-		for _, chunk := range []model.Chunk{{Reasoning: reasoning(delta)}, {Text: delta.Content}, {Text: delta.Refusal}} {
-			if chunk == (model.Chunk{}) {
-				continue
-			}
+		if thought := reasoning(delta); thought != "" {
 			a.output = true
-			if !a.give(chunk) {
+			if !a.give(model.Chunk{Reasoning: thought}) {
 				return false
 			}
+		}
+		if text := delta.Content + delta.Refusal; text != "" && !a.say(a.rest.Add(text)) {
+			return false
 		}
 		for _, piece := range delta.ToolCalls {
 			a.output = true
@@ -122,6 +115,12 @@ func (a *answer) take(c openai.ChatCompletionChunk) bool {
 		}
 	}
 	return true
+}
+
+// say passes on text; none is passed on by itself.
+func (a *answer) say(text string) bool {
+	a.output = true
+	return text == "" || a.give(model.Chunk{Text: text})
 }
 
 // reasoning reads what is no part of the protocol but commonly sent with it.
@@ -155,6 +154,9 @@ func (a *answer) end() error {
 			finish = model.FinishToolCalls
 		}
 	}
+	if sig := a.calls.signature; sig != "" && !a.give(model.Chunk{Signature: googleTag + sig}) {
+		return nil
+	}
 	for i := range calls {
 		if !a.give(model.Chunk{ToolCall: &calls[i]}) {
 			return nil
@@ -165,21 +167,4 @@ func (a *answer) end() error {
 	}
 	a.give(model.Chunk{Finish: finish})
 	return nil
-}
-
-// arguments turns what the model wrote into valid JSON: as it is if it can be,
-// else as a string that holds it.
-func arguments(text string) json.RawMessage {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
-	switch {
-	case text == "":
-		return json.RawMessage("{}")
-	case json.Valid([]byte(text)) && text[0] != '"':
-		return json.RawMessage(text)
-	}
-	quoted, err := json.Marshal(text)
-	if err != nil { // a string always has JSON
-		panic(err)
-	}
-	return quoted
 }

@@ -54,7 +54,8 @@ func reply(req model.Request) answer {
 	default:
 		text = t.echo()
 	}
-	a.words = split(text)
+	// The rest of an answer that broke off is what the whole one goes on with.
+	a.words = split(strings.TrimPrefix(text, req.Prefix))
 	if a.fail == model.Cut {
 		a.words = a.words[:(len(a.words)+1)/2]
 	}
@@ -69,6 +70,7 @@ func reply(req model.Request) answer {
 		a.words = a.words[:min(limit, len(a.words))]
 	}
 	a.usage = selvage.Usage{InputTokens: countWords(req.Messages), OutputTokens: output}
+	a.usage.InputTokens += int64(len(strings.Fields(req.Prefix)))
 	return a
 }
 
@@ -81,6 +83,8 @@ func (a *answer) failure() error {
 		err.Status = 429
 	case model.Transient:
 		err.Status = 503
+	case model.Quota:
+		err.Status = 402
 	case model.Permanent:
 		err.Status = 400
 	}

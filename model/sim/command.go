@@ -102,7 +102,7 @@ func parseFail(rest string) command {
 	name, count := cutWord(rest)
 	class := model.Class(name)
 	switch class {
-	case model.RateLimited, model.Transient, model.Permanent, model.Cut:
+	case model.RateLimited, model.Transient, model.Quota, model.Permanent, model.Cut:
 	default:
 		return command{}
 	}

@@ -12,8 +12,8 @@
 //	loop N TOOL {json}             the same call N turns in a row, then Done.
 //	stream N                       N chunks 1 2 ... N, 50 ms apart
 //	sleep D                        waits D, such as 2s or 150ms, then Slept D.
-//	fail CLASS                     an error of that class: rate_limited, transient, permanent,
-//	                               or cut, which breaks after half of the text;
+//	fail CLASS                     an error of that class: rate_limited, transient, quota,
+//	                               permanent, or cut, which breaks after half of the text;
 //	                               fail CLASS K only in the first K attempts
 //	tokens N                       answers, and reports N output tokens
 //	context                        Context: M messages, first "..."
@@ -23,7 +23,8 @@
 // only resembles a command is "anything else": a call whose arguments are not a
 // JSON object, an unknown class, a negative number, or one above a million (for
 // tokens, a million million). TEXT is repeated as it came. The attempt that fail
-// counts is [model.Request.Attempt].
+// counts is [model.Request.Attempt]. A [model.Request.Prefix] that the answer
+// begins with is left out of it, and its words count as input.
 //
 // Words are what white space separates. Input tokens are the words of the
 // messages given, output tokens the words of the answer; a tool call has no

@@ -322,6 +322,7 @@ func TestFail(t *testing.T) {
 		{"fail rate_limited", 0, model.RateLimited, "", selvage.Usage{}},
 		{"fail transient", 0, model.Transient, "", selvage.Usage{}},
 		{"fail transient", 99, model.Transient, "", selvage.Usage{}},
+		{"fail quota", 0, model.Quota, "", selvage.Usage{}},
 		{"fail permanent", 0, model.Permanent, "", selvage.Usage{}},
 		{"fail cut", 0, model.Cut, "You said: ", selvage.Usage{InputTokens: 2, OutputTokens: 2}},
 		{"fail transient 2", 1, model.Transient, "", selvage.Usage{}},
@@ -443,5 +444,21 @@ func TestCallIDsDependOnUnansweredCalls(t *testing.T) {
 	}
 	if a, b := again("a"), again("b"); a == b {
 		t.Errorf("after two different calls the next one is %s both times", a)
+	}
+}
+
+// The rest of an answer that broke off, put behind what had arrived, is the
+// whole answer, wherever it broke.
+func TestThePrefixIsGoneOnWith(t *testing.T) {
+	t.Parallel()
+	const whole = "You said: one two  three"
+	for at := range len(whole) + 1 {
+		got, err := model.Collect(echo(t).Stream(t.Context(), model.Request{Messages: users("one two  three"), Prefix: whole[:at]}))
+		if err != nil || whole[:at]+got.Message.Text() != whole {
+			t.Errorf("after %q came %q (%v)", whole[:at], got.Message.Text(), err)
+		}
+		if in := int64(3 + len(strings.Fields(whole[:at]))); got.Usage.InputTokens != in {
+			t.Errorf("%d input tokens after %q, want %d", got.Usage.InputTokens, whole[:at], in)
+		}
 	}
 }

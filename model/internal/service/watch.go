@@ -1,4 +1,4 @@
-package openai
+package service
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"time"
-
-	"github.com/openai/openai-go/v3/option"
 )
 
 // maxErrorBody bounds what is read of an error response, in bytes.
@@ -22,58 +20,61 @@ const (
 	maxRest   = 4 << 10
 )
 
-// errSilent is why an attempt whose server stays silent is cancelled.
-var errSilent = errors.New("the server is silent")
+// ErrSilent is why an attempt whose server stays silent is cancelled.
+var ErrSilent = errors.New("the server is silent")
 
-// watch ends an attempt when its server sends nothing for too long. It runs
+// Watch ends an attempt when its server sends nothing for too long. It runs
 // only while somebody waits for the server, so a slow reader is no silence.
-type watch struct {
-	limit    time.Duration // negative waits for ever
-	timer    *time.Timer
-	response *http.Response // nil until there is one
-	whole    bool           // the answer is complete
+//
+// It serves one attempt, whose goroutine alone may call its methods.
+type Watch struct {
+	Response *http.Response // nil until there is one
+
+	limit time.Duration // negative waits for ever
+	timer *time.Timer
+	whole bool // the answer is complete
 }
 
-// newWatch returns a watch at rest that calls expire when time is up.
-func newWatch(limit time.Duration, expire func()) *watch {
-	w := &watch{limit: limit, timer: time.AfterFunc(time.Hour, expire)} // any time that cannot pass before the next line
+// NewWatch returns a watch at rest that calls expire when time is up.
+func NewWatch(limit time.Duration, expire func()) *Watch {
+	w := &Watch{limit: limit, timer: time.AfterFunc(time.Hour, expire)} // any time that cannot pass before the next line
 	w.timer.Stop()
 	return w
 }
 
-// arm starts the time again.
-func (w *watch) arm() {
+// Arm starts the time again.
+func (w *Watch) Arm() {
 	if w.limit >= 0 {
 		w.timer.Reset(w.limit)
 	}
 }
 
-// rest stops it.
-func (w *watch) rest() { w.timer.Stop() }
+// Rest stops it.
+func (w *Watch) Rest() { w.timer.Stop() }
 
 // shorten lowers the limit from the next wait on.
-func (w *watch) shorten(limit time.Duration) {
+func (w *Watch) shorten(limit time.Duration) {
 	if w.limit < 0 || w.limit > limit {
 		w.limit = limit
 	}
 }
 
-// complete tells the watch that the answer is: what still comes is worth less.
-func (w *watch) complete() {
+// Complete tells the watch that the answer is: what still comes is worth less.
+func (w *Watch) Complete() {
 	w.whole = true
 	w.shorten(afterFinish)
 }
 
-// silence is the error of a server that said nothing for too long.
-func (w *watch) silence() error {
+// Silence is the error of a server that said nothing for too long.
+func (w *Watch) Silence() error {
 	return fmt.Errorf("the server sent nothing for %s", w.limit)
 }
 
-// follow is the middleware that lets the watch see the response.
-func (w *watch) follow(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+// Follow is the middleware that lets the watch see the response.
+func (w *Watch) Follow(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := next(req)
 	if res != nil && res.Body != nil {
-		w.response = res
+		w.Response = res
 		body := &watchedBody{ReadCloser: res.Body, from: res.Body, watch: w}
 		if res.StatusCode >= http.StatusBadRequest {
 			body.from = io.LimitReader(res.Body, maxErrorBody)
@@ -87,12 +88,12 @@ func (w *watch) follow(req *http.Request, next option.MiddlewareNext) (*http.Res
 type watchedBody struct {
 	io.ReadCloser
 	from  io.Reader
-	watch *watch
+	watch *Watch
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
-	b.watch.arm()
-	defer b.watch.rest()
+	b.watch.Arm()
+	defer b.watch.Rest()
 	return b.from.Read(p)
 }
 
