@@ -39,6 +39,7 @@ type Node struct {
 	Kind    Kind
 	Line    int
 	Text    string  // of a scalar, unquoted
+	Quoted  bool    // of a scalar: it was written in quotes or as a block
 	Items   []*Node // of a list
 	Entries []Entry // of a map, in the order of the document
 }
@@ -106,6 +107,7 @@ func convert(n *yaml.Node) (*Node, error) {
 	case yaml.ScalarNode:
 		if n.ShortTag() != "!!null" {
 			out.Kind, out.Text = Scalar, n.Value
+			out.Quoted = n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
 		}
 		return out, nil
 	case yaml.SequenceNode:
