@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/selvagehq/selvage/internal/settings"
+	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/tool"
 )
 
@@ -33,10 +34,12 @@ type app struct {
 	confErr error              // why the files do not count, for commands that go on without
 	log     *slog.Logger
 	told    []string // what waits to be told; see tell
+	metered *metered // nil until a run is counted
+	observe []runner.Observer
 }
 
 func newApp(opts Options) (*app, error) {
-	a := &app{name: opts.Name, tools: opts.Tools, args: opts.Args, dir: opts.Dir, stdin: opts.Stdin, log: slog.New(slog.DiscardHandler)}
+	a := &app{name: opts.Name, tools: opts.Tools, observe: opts.Observers, args: opts.Args, dir: opts.Dir, stdin: opts.Stdin, log: slog.New(slog.DiscardHandler)}
 	if a.name == "" {
 		a.name = "selvage"
 	}

@@ -234,8 +234,12 @@ func (c *conversation) runnerOf(m *makeup, agent string, onActive runner.OnActiv
 			return nil, err
 		}
 	}
+	observers, err := c.observers()
+	if err != nil {
+		return nil, err
+	}
 	return runner.New(runner.Options{Store: c.store, Model: answers, System: m.system, Tools: tools, AgentID: agent,
-		Limits: limits, OnActive: onActive, Logger: c.log})
+		Limits: limits, OnActive: onActive, Observers: observers, Logger: c.log})
 }
 
 // checkPriced refuses to bound what cannot be counted.

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/tool"
 )
 
@@ -32,6 +33,9 @@ type Options struct {
 	// Tools are offered to models besides the built-in ones, by --tool NAME.
 	// One of a built-in's name takes its place.
 	Tools []tool.Tool
+
+	// Observers are told what the runs that commands lead do.
+	Observers []runner.Observer
 
 	// Version and Commit are printed by the version command. Empty means what
 	// the Go build recorded.
@@ -64,6 +68,7 @@ func Main(opts Options) int {
 	root := a.rootCommand()
 	root.SetArgs(a.args)
 	command, err := root.ExecuteContextC(ctx)
+	a.writeMetrics()
 	if err == nil {
 		err = a.out.err
 	}

@@ -134,7 +134,10 @@ func (x *run) call(ctx context.Context, t *task) (*selvage.ToolResult, state.Pat
 	x.out.emit(e)
 	c := x.toolCall(&t.call)
 	x.touched[t.call.ID] = true
-	result, err := x.execute(ctx, t, c)
+	inside, over := x.observe(ctx, Activity{Kind: ActivityTool, Tool: t.call.Name, CallID: t.call.ID, Effect: t.bound.Spec().Effect})
+	result, err := x.execute(inside, t, c)
+	var asks *tool.Suspended
+	over(Ended{Err: err, Failed: result.Failed, Suspended: errors.As(err, &asks)})
 	if cause := ended(ctx); err != nil && cause != nil && errors.Is(err, ctx.Err()) {
 		return nil, nil, cause
 	}

@@ -65,7 +65,11 @@ func (x *run) pause(err error, attempts int, wait time.Duration) (time.Duration,
 
 // attempt asks the model once and tells its deltas. The response is what
 // arrived, also with an error.
-func (x *run) attempt(ctx context.Context, req model.Request) (model.Response, error) {
+func (x *run) attempt(ctx context.Context, req model.Request) (answer model.Response, err error) {
+	ctx, over := x.observe(ctx, Activity{Kind: ActivityModel, Model: x.r.opts.Model.Name(), Attempt: req.Attempt})
+	defer func() {
+		over(Ended{Err: err, Usage: answer.Usage, Cost: x.r.price.Cost(answer.Usage), Finish: string(answer.Finish)})
+	}()
 	id := selvage.NewID()
 	var arrived model.Accumulator
 	var failed error

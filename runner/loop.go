@@ -86,8 +86,10 @@ func lastAnswer(messages []selvage.Message, run selvage.RunID, answers int) int 
 
 // turn asks the model once and runs the calls it makes. It returns an outcome
 // if the run is over.
-func (x *run) turn(ctx context.Context) (*selvage.Outcome, error) {
+func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 	x.step = x.answers + 1
+	ctx, ended := x.observe(ctx, Activity{Kind: ActivityTurn, Model: x.spec.Model})
+	defer func() { ended(Ended{Err: err}) }()
 	if _, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentStepStart}); err != nil {
 		return nil, err
 	}

@@ -39,6 +39,9 @@ type Options struct {
 	// Hooks watch and steer, in this order at each moment.
 	Hooks []selvage.Hook
 
+	// Observers are told what runs do; see the package telemetry.
+	Observers []Observer
+
 	// AgentID names the definition whose runs these are. [Runner.Recover]
 	// touches only runs of the same one. Empty is a name too.
 	AgentID string

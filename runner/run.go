@@ -90,13 +90,24 @@ func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
 
 // drive takes a prepared run through its steps to its end.
 func (x *run) drive(ctx context.Context) {
+	ctx, ended := x.observe(ctx, Activity{Kind: ActivityRun, Model: x.spec.Model})
 	outcome, cause := x.timed(ctx)
 	result, err := x.finish(ctx, outcome, cause)
+	ended(x.driven(result, err))
 	if result == nil {
 		x.out.give(Event{ThreadID: x.thread, RunID: x.id}, err)
 		return
 	}
 	x.tell(*result, err)
+}
+
+// driven is what observers are told of what came of leading a run.
+func (x *run) driven(result *Result, err error) Ended {
+	if result == nil {
+		return Ended{Err: err, Usage: x.usage, Cost: x.cost}
+	}
+	outcome := result.Outcome
+	return Ended{Usage: result.Usage, Cost: result.Cost, Outcome: &outcome}
 }
 
 // errDuration is why a run is interrupted that has taken as long as it may.

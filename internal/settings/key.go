@@ -83,6 +83,7 @@ func Keys() []Key {
 		{Name: "color", Default: "auto", Choices: []string{"auto", "always", "never"}, Help: "colour on a terminal"},
 		{Name: "log.level", Default: "warn", Choices: []string{"debug", "info", "warn", "error"}, Help: "least severe log record on stderr"},
 		{Name: "log.format", Default: "text", Choices: []string{"text", "json"}, Help: "form of log records"},
+		{Name: "metrics.file", Type: Path, Help: "file that what runs did is counted in, for Prometheus", grants: always},
 		{Name: "tools.use", Type: Words, Help: "tools of new threads", grants: always},
 		{Name: "tools.append_file.root", Type: Path, Help: "folder append_file may write in (default: the working directory)", grants: always},
 		{Name: "tools.http_get.allow", Type: Words, Help: "hosts http_get may ask", Reserved: true, grants: always},
