@@ -34,17 +34,23 @@ the tools of its last run.`,
 		Args: oneText,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.chat(cmd, args) },
 	}
-	c.run.register(a, cmd)
+	c.register(cmd)
+	f := cmd.Flags()
+	f.Var(&c.mode, "memory-mode", "`MODE`: persistent, or guest or incognito (nothing is kept)")
+	f.BoolVar(&a.flags.incognito, "incognito", false, "the same as --memory-mode incognito")
+	return cmd
+}
+
+// register adds the flags that say which thread, and what a run is made of.
+func (c *chat) register(cmd *cobra.Command) {
+	c.run.register(c.app, cmd)
 	f := cmd.Flags()
 	f.Var(&c.thread, "thread", "`ID` of the thread, which is made if it does not exist")
 	f.BoolVar(&c.continues, "continue", false, "go on with the thread that was updated last")
 	f.Var(&checked{kind: "choice", check: checkOnActive}, "on-active", "`WHAT` to do if another run is at work on the thread: queue (wait) or reject (exit 4)")
-	f.Var(&c.mode, "memory-mode", "`MODE`: persistent, or guest or incognito (nothing is kept)")
-	f.BoolVar(&a.flags.incognito, "incognito", false, "the same as --memory-mode incognito")
 	_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return a.completeThreads(cmd, nil, begun)
+		return c.completeThreads(cmd, nil, begun)
 	}) // it fails only for a flag that is not there
-	return cmd
 }
 
 func checkOnActive(text string) error {

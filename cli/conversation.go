@@ -20,9 +20,11 @@ type conversation struct {
 	made   makeup
 	runner *runner.Runner
 	active runner.OnActive
+	run    selvage.RunID         // of the next turn; empty is a new one
 	update *selvage.ThreadUpdate // what the first turn says about the thread
 	show   *teller
-	fresh  bool // the thread is new, and that has not been told
+	begun  func(*runner.Event) // told that a turn waits for its thread, and what is recorded of it; may be nil
+	fresh  bool                // the thread is new, and that has not been told
 }
 
 // opening is what a conversation is begun with.

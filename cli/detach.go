@@ -23,11 +23,15 @@ func (a *app) detached() bool {
 	return v != ""
 }
 
+// fromCommandLine reports whether the command is that of the process, so that another
+// process can be given it.
+func (a *app) fromCommandLine() bool { return slices.Equal(a.args, os.Args[1:]) }
+
 // detach lets a process of its own lead the turn and waits for it as long as
 // --wait says. When the wait is over the work goes on: nobody else could end
 // it well.
 func (c *chat) detach(ctx context.Context, o opening, text string) error {
-	if !slices.Equal(c.args, os.Args[1:]) {
+	if !c.fromCommandLine() {
 		return usage("leave --wait out", "--wait needs a process of its own, and this command does not come from the command line")
 	}
 	args := c.args
@@ -35,7 +39,7 @@ func (c *chat) detach(ctx context.Context, o opening, text string) error {
 		o.thread = selvage.NewID()
 		args = append([]string{"--thread=" + o.thread}, args...)
 	}
-	w, err := c.startWorker(args, text)
+	w, err := c.startWorker(args, text, c.out)
 	if err != nil {
 		return fmt.Errorf("start the process that does the work: %w", err)
 	}
@@ -70,9 +74,10 @@ type worker struct {
 	ended   chan error
 }
 
-// startWorker starts this program again, in a session of its own. What it says
-// comes through pipes, so that it holds none of our streams when we leave.
-func (c *chat) startWorker(args []string, text string) (_ *worker, err error) {
+// startWorker starts this program again, in a session of its own, with text on
+// its stdin. What it says comes through pipes, so that it holds none of our
+// streams when we leave.
+func (a *app) startWorker(args []string, text string, stdout io.Writer) (_ *worker, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -83,8 +88,8 @@ func (c *chat) startWorker(args []string, text string) (_ *worker, err error) {
 	}
 	defer func() { err = errors.Join(err, stdin.Close()) }()
 	w := &worker{ended: make(chan error, 1), cmd: &exec.Cmd{
-		Path: program, Args: append([]string{os.Args[0]}, args...), Dir: c.dir,
-		Env: append(slices.Clone(c.env), detachedVariable+"=1"), Stdin: stdin, SysProcAttr: ownSession(),
+		Path: program, Args: append([]string{os.Args[0]}, args...), Dir: a.dir,
+		Env: append(slices.Clone(a.env), detachedVariable+"=1"), Stdin: stdin, SysProcAttr: ownSession(),
 	}}
 	var theirs []*os.File
 	defer func() {
@@ -93,9 +98,9 @@ func (c *chat) startWorker(args []string, text string) (_ *worker, err error) {
 		}
 	}()
 	for _, to := range []struct {
-		stream *stream
+		stream io.Writer
 		field  *io.Writer
-	}{{c.out, &w.cmd.Stdout}, {c.err, &w.cmd.Stderr}} {
+	}{{stdout, &w.cmd.Stdout}, {a.err, &w.cmd.Stderr}} {
 		r, their, err := os.Pipe()
 		if err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	return group("run", "Look at runs, and decide what they wait for",
-		a.runLsCommand(), a.runShowCommand(), a.runWatchCommand())
+		a.runLsCommand(), a.runShowCommand(), a.runWatchCommand(), a.runStartCommand())
 }
 
 // onRun makes the body of a command about the run named by its first argument.

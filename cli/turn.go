@@ -26,7 +26,7 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 // send leads one turn and shows it.
 func (c *conversation) send(ctx context.Context, text string) (runner.Result, error) {
 	in := runner.Text(text)
-	in.Thread = c.about(text)
+	in.Thread, in.RunID = c.about(text), c.run
 	stream := c.runner.AskStream(ctx, in)
 	if c.store != nil {
 		stream = c.runner.Stream(ctx, c.id, in)
@@ -40,6 +40,9 @@ func (c *conversation) send(ctx context.Context, text string) (runner.Result, er
 		}
 		if e.Result != nil {
 			result = *e.Result
+		}
+		if c.begun != nil && (e.Durable() || e.Kind == runner.EventQueued) {
+			c.begun(&e)
 		}
 		if e.Durable() {
 			c.noteFresh()
