@@ -41,7 +41,14 @@ type StreamCheckpoint struct {
 	Calls     []ToolCall `json:"calls,omitempty"` // the tool calls that are complete
 	// InFlight is the call whose arguments had not all come.
 	InFlight *PartialCall `json:"in_flight,omitempty"`
-	Usage    Usage        `json:"usage,omitzero"` // what the attempt has cost so far
+	// Usage and Cost are what the turn has used so far, in all of its attempts;
+	// estimated where the provider had not said it yet.
+	Usage Usage `json:"usage,omitzero"`
+	Cost  Money `json:"cost,omitzero"`
+	// RunUsage and RunCost are what the whole run has, this turn included. They
+	// are what a run has that goes on from here, unless it has recorded more.
+	RunUsage Usage `json:"run_usage,omitzero"`
+	RunCost  Money `json:"run_cost,omitzero"`
 	// UpdatedAt is the store's to assign.
 	UpdatedAt time.Time `json:"updated_at,omitzero"`
 	// ExpiresAt is when the checkpoint is of no use any more; nil means never.

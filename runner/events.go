@@ -16,6 +16,11 @@ const (
 	// EventRetry: the request to the model failed and is repeated, Note says
 	// why. Deltas since the last recorded message do not count.
 	EventRetry selvage.EventKind = "retry"
+	// EventContinue: the answer broke off, Note says why, and is gone on with.
+	// Deltas since the last recorded message, or the last EventRetry, count, and
+	// the next ones follow them. In a run that another process began, the first
+	// of them is what that process had of the answer.
+	EventContinue selvage.EventKind = "continue"
 	// EventCall: the tool call Call begins to run.
 	EventCall selvage.EventKind = "call"
 	// EventProgress: the tool of Call reports Note.

@@ -63,6 +63,9 @@ func (x *run) conclusion(ctx context.Context, outcome selvage.Outcome, cause err
 		var contradiction *IncompatibleError
 		switch {
 		case err == nil:
+			if x.superseded {
+				x.settled(ctx)
+			}
 			return x.result(outcome, cause)
 		case !errors.As(err, &contradiction) || contradiction.over:
 			return nil, err

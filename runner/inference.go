@@ -2,13 +2,9 @@ package runner
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cenkalti/backoff/v5"
 
@@ -16,134 +12,230 @@ import (
 	"github.com/selvagehq/selvage/model"
 )
 
+// maxLonger is how often an answer is gone on with that the provider's token
+// limit cut off.
+const maxLonger = 3
+
+// errEmpty is an answer that neither says nor calls anything.
+var errEmpty = &model.Error{Class: model.Transient, Err: errors.New("the model gave an empty answer")}
+
+// inquiry is the way to one answer of the model: what is asked, of whom, and
+// what has come back.
+type inquiry struct {
+	x      *run
+	req    model.Request
+	answer *answer
+	scribe *scribe
+	at     int  // in the run's chain
+	tries  int  // of the model there that failed
+	longer int  // how often a cut off answer was gone on with
+	anew   bool // nobody goes on with a beginning here
+	wait   *backoff.ExponentialBackOff
+}
+
 // infer asks the model until it answers, or has failed in a way that will not
-// pass. What failed attempts used is booked too.
+// pass. What failed attempts used is booked too. An answer that is broken off
+// leaves a stream checkpoint.
 func (x *run) infer(ctx context.Context, offer []selvage.ToolSpec) (*model.Response, error) {
-	req := model.Request{System: x.spec.System, Messages: window(x.messages(), x.keep), Tools: offer,
-		MaxOutputTokens: x.r.opts.MaxOutputTokens}
 	retry := x.r.opts.Retry
-	wait := &backoff.ExponentialBackOff{InitialInterval: retry.Initial, MaxInterval: retry.Max, Multiplier: 2, RandomizationFactor: 0.2}
-	wait.Reset()
+	q := &inquiry{x: x, at: x.first, answer: &answer{id: selvage.NewID()},
+		req: model.Request{System: x.spec.System, Messages: window(x.messages(), x.keep), Tools: offer,
+			MaxOutputTokens: x.spec.MaxOutputTokens},
+		wait: &backoff.ExponentialBackOff{InitialInterval: retry.Initial, MaxInterval: retry.Max, Multiplier: 2, RandomizationFactor: 0.2}}
+	q.wait.Reset()
+	q.answer.frame = selvage.StreamCheckpoint{ThreadID: x.thread, RunID: x.id, Epoch: x.fence.Epoch, Step: x.step,
+		RunUsage: x.usage, RunCost: x.cost}
+	q.scribe = x.newScribe(ctx, q.answer.draft)
+	defer q.scribe.stop()
+	q.takeUp()
+	response, err := q.pursue(ctx)
+	if q.scribe.stop() || err != nil {
+		x.left(x.id)
+	}
+	if err != nil {
+		x.leave(ctx, q.answer)
+	}
+	return response, err
+}
+
+// takeUp begins with what another process had of the answer.
+func (q *inquiry) takeUp() {
+	c := q.x.partial
+	if q.x.partial = nil; c == nil {
+		return
+	}
+	q.answer.take(c)
+	q.req.Prefix, q.req.Attempt = c.Text, c.Attempt+1
+	q.tell(EventContinue, "the process that received its beginning is no more")
+	q.delta(model.Chunk{Text: c.Text})
+}
+
+// pursue makes attempts until there is an answer.
+func (q *inquiry) pursue(ctx context.Context) (*model.Response, error) {
 	for {
-		response, err := x.attempt(ctx, req)
-		x.usage = x.usage.Add(response.Usage)
-		x.cost += x.r.price.Cost(response.Usage)
+		finish, err := q.attempt(ctx)
+		if err == nil && finish == model.FinishLength && q.mayGoOn() && q.longer < maxLonger {
+			q.longer++
+			q.tries = 0
+			q.wait.Reset()
+			q.goOn("the model's token limit cut it off")
+			continue
+		}
 		if err == nil {
-			return &response, nil
+			return q.complete(finish), nil
 		}
 		if cause := ended(ctx); cause != nil {
 			return nil, cause
 		}
-		pause, again := x.pause(err, req.Attempt+1, wait.NextBackOff())
-		if !again {
+		pause, again := q.next(err)
+		switch {
+		case !again && q.longer > 0 && !q.answer.silent():
+			// What there is of it is an answer, if not a whole one.
+			return q.complete(model.FinishLength), nil
+		case !again:
 			return nil, err
 		}
-		x.log.DebugContext(ctx, "model asked again", "run", x.id, "attempt", req.Attempt+1, "wait", pause, "err", err)
-		e := x.event(EventRetry)
-		e.Note = err.Error()
-		x.out.emit(e)
+		q.repeat(ctx, err, pause)
 		if sleep(ctx, pause) != nil {
 			return nil, ended(ctx)
 		}
-		req.Attempt++
 	}
 }
 
-// pause returns how long to wait before the request is sent again, and whether
-// it is to be.
-func (x *run) pause(err error, attempts int, wait time.Duration) (time.Duration, bool) {
-	retry := x.r.opts.Retry
-	if !model.ClassOf(err).Retryable() || attempts >= retry.Attempts {
-		return 0, false
-	}
-	var provider *model.Error
-	if errors.As(err, &provider) && provider.RetryAfter > wait {
-		wait = provider.RetryAfter
-	}
-	return wait, wait <= retry.MaxRetryAfter
-}
-
-// attempt asks the model once and tells its deltas. The response is what
-// arrived, also with an error.
-func (x *run) attempt(ctx context.Context, req model.Request) (answer model.Response, err error) {
-	ctx, over := x.observe(ctx, Activity{Kind: ActivityModel, Model: x.r.opts.Model.Name(), Attempt: req.Attempt})
-	defer func() {
-		over(Ended{Err: err, Usage: answer.Usage, Cost: x.r.price.Cost(answer.Usage), Finish: string(answer.Finish)})
-	}()
-	id := selvage.NewID()
-	var arrived model.Accumulator
-	var failed error
-	finished, output := false, false
-	for chunk, err := range x.r.opts.Model.Stream(ctx, req) {
+// attempt asks the model once, tells its deltas, and books what it used.
+func (q *inquiry) attempt(ctx context.Context) (finish model.Finish, failed error) {
+	a, by := q.answer, &q.x.chain[q.at]
+	ctx, over := q.x.observe(ctx, Activity{Kind: ActivityModel, Model: by.model.Name(), Attempt: q.req.Attempt})
+	a.begin(by, &q.req)
+	for chunk, err := range by.model.Stream(ctx, q.req) {
 		if err != nil {
 			failed = err
 			break
 		}
-		arrived.Add(chunk)
-		x.delta(id, chunk)
-		finished = finished || chunk.Finish != ""
-		output = output || chunk.Text != "" || chunk.Reasoning != "" || chunk.ToolCall != nil
-		if ctx.Err() != nil && !finished {
+		text := a.add(chunk)
+		q.scribe.note(len(text) + len(chunk.Reasoning))
+		q.delta(model.Chunk{Text: text, Reasoning: chunk.Reasoning})
+		if chunk.Finish != "" {
+			finish = chunk.Finish
+		}
+		if ctx.Err() != nil && finish == "" {
 			failed = ended(ctx)
 			break
 		}
 	}
-	if failed == nil && !finished {
-		failed = model.Broken(output, errors.New("the answer ended without saying so"))
+	if failed == nil && finish == "" {
+		failed = model.Broken(a.output, errors.New("the answer ended without saying so"))
 	}
-	response := arrived.Response()
-	response.Message.ID = id
+	if failed == nil && finish != model.FinishLength {
+		q.delta(model.Chunk{Text: a.end()})
+	}
+	if failed == nil && finish != model.FinishLength && finish != model.FinishContentFilter && a.silent() {
+		failed = errEmpty
+	}
+	usage, cost := a.book(failed != nil && failed != errEmpty)
+	q.x.usage, q.x.cost = q.x.usage.Add(usage), q.x.cost+cost
+	over(Ended{Err: failed, Usage: usage, Cost: cost, Finish: string(finish)})
+	return finish, failed
+}
+
+// next decides what follows a failure: how long to wait before the request is
+// sent again, and whether it is to be. It may then go to another model.
+func (q *inquiry) next(err error) (time.Duration, bool) {
+	retry, class := q.x.r.opts.Retry, model.ClassOf(err)
+	q.tries++
+	wait := q.wait.NextBackOff()
+	var provider *model.Error
+	if errors.As(err, &provider) && provider.RetryAfter > wait {
+		wait = provider.RetryAfter
+	}
+	switch {
+	case class.Retryable() && q.tries < retry.Attempts && wait <= retry.MaxRetryAfter:
+		return wait, true
+	case class == model.Permanent && q.req.Prefix != "" && q.longer == 0:
+		q.anew = true // not every service takes the beginning of an answer
+		return 0, true
+	case (class.Retryable() || class == model.Quota) && q.at+1 < len(q.x.chain):
+		q.at, q.tries = q.at+1, 0
+		q.wait.Reset()
+		if class == model.Quota {
+			q.x.first = q.at // nothing comes of asking that one again
+		}
+		return 0, true
+	}
+	return 0, false
+}
+
+// repeat prepares the next attempt after a failure: to go on after what has
+// come, or anew.
+func (q *inquiry) repeat(ctx context.Context, err error, pause time.Duration) {
+	q.req.Attempt++
+	by := q.x.chain[q.at].model.Name()
+	q.x.log.DebugContext(ctx, "model asked again", "run", q.x.id, "attempt", q.req.Attempt, "model", by, "wait", pause, "err", err)
+	note := err.Error()
+	if pause == 0 && q.tries == 0 {
+		note += "; asking " + by
+	}
+	if (q.x.onPartial != Restart || q.longer > 0) && q.mayGoOn() {
+		q.goOn(note)
+	} else {
+		q.answer.clear(selvage.NewID())
+		q.req.Prefix = ""
+		q.tell(EventRetry, note)
+	}
+	if !q.answer.empty() {
+		q.scribe.now() // the wait may be long
+	}
+}
+
+// mayGoOn reports whether the answer can be gone on with.
+func (q *inquiry) mayGoOn() bool {
+	return !q.anew && !q.answer.silent() && len(q.answer.calls) == 0
+}
+
+// goOn makes the next attempt one that follows what has come.
+func (q *inquiry) goOn(note string) {
+	q.req.Prefix = q.answer.text.String()
+	q.tell(EventContinue, note)
+}
+
+// complete is the answer that was pursued.
+func (q *inquiry) complete(finish model.Finish) *model.Response {
+	if finish == model.FinishLength {
+		q.answer.again = repetition{} // a repetition that was cut off too
+	}
+	q.delta(model.Chunk{Text: q.answer.end()})
+	response := q.answer.arrived.Response()
+	response.Finish, response.Message.ID = finish, q.answer.id
 	for i := range response.Message.ToolCalls {
 		storable(&response.Message.ToolCalls[i])
 	}
-	return response, failed
+	if by := q.x.chain[q.at].model.Name(); by != q.x.spec.Model {
+		mark(&response.Message, MetadataModel, by)
+	}
+	return &response
 }
 
-// storable gives a call an id of ours and makes it one that can be recorded,
-// whatever the model made up, so that the model can be told.
-func storable(c *selvage.ToolCall) {
-	c.ID = newCallID(c.ID)
-	if c.Name = strings.ToValidUTF8(c.Name, "\uFFFD"); c.Name == "" {
-		c.Name = "unnamed"
-	}
-	if len(c.Arguments) > 0 && !(json.Valid(c.Arguments) && utf8.Valid(c.Arguments)) {
-		c.Arguments, _ = json.Marshal(string(c.Arguments)) // a string always has JSON
-	}
+// silent reports whether an answer says nothing and calls nothing.
+func (a *answer) silent() bool {
+	return len(a.calls) == 0 && strings.TrimSpace(a.text.String()) == ""
 }
 
-// delta tells what an answer goes on with.
-func (x *run) delta(messageID string, chunk model.Chunk) {
+// tell tells what becomes of the answer.
+func (q *inquiry) tell(kind selvage.EventKind, note string) {
+	e := q.x.event(kind)
+	e.MessageID, e.Note = q.answer.id, note
+	q.x.out.emit(e)
+}
+
+// delta tells what the answer goes on with.
+func (q *inquiry) delta(chunk model.Chunk) {
 	if chunk.Text == "" && chunk.Reasoning == "" {
 		return
 	}
-	e := x.event(EventDelta)
+	e := q.x.event(EventDelta)
 	if chunk.Reasoning != "" {
 		e.Kind = EventReasoning
 	}
-	e.MessageID, e.Text, e.Note = messageID, chunk.Text, chunk.Reasoning
-	x.out.emit(e)
-}
-
-// callIDPrefix is how much of a provider's id is kept: with it an id has no more
-// than the 40 bytes that every provider takes.
-const callIDPrefix = 19
-
-// newCallID names a call. Providers name calls too, but only within what they
-// were shown; the journal and the services that are given idempotency keys
-// need names that never come back. The provider's own name is still recognised
-// by its beginning.
-func newCallID(given string) string {
-	var b [10]byte
-	_, _ = rand.Read(b[:]) // never fails
-	prefix := "call"
-	if given != "" && !strings.ContainsFunc(given, foreignToIDs) {
-		prefix = given[:min(len(given), callIDPrefix)]
-	}
-	return prefix + "_" + hex.EncodeToString(b[:])
-}
-
-// foreignToIDs reports whether some provider would not take a character in the
-// id of a call.
-func foreignToIDs(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	e.MessageID, e.Text, e.Note = q.answer.id, chunk.Text, chunk.Reasoning
+	q.x.out.emit(e)
 }

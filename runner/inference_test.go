@@ -20,6 +20,7 @@ import (
 type scripted struct {
 	streams  [][]any // model.Chunk, error or time.Duration
 	attempts []int
+	prefixes []string
 	times    []time.Time
 }
 
@@ -28,10 +29,16 @@ func (*scripted) Name() string { return "test/scripted" }
 func (m *scripted) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		m.attempts, m.times = append(m.attempts, req.Attempt), append(m.times, time.Now())
+		m.prefixes = append(m.prefixes, req.Prefix)
 		next := m.streams[0]
 		m.streams = m.streams[1:]
 		for _, step := range next {
 			switch step := step.(type) {
+			case time.Duration:
+				if !passes(ctx, step) {
+					yield(model.Chunk{}, model.Ended(ctx))
+					return
+				}
 			case error:
 				yield(model.Chunk{}, step)
 				return
@@ -67,8 +74,8 @@ func TestRetry(t *testing.T) {
 		tokens  int64
 	}{
 		{"passes", [][]any{{failing(model.Transient)}, {text("ok"), tokens(2), stop}}, []float64{0.4}, "", 2},
-		{"cut in the middle", [][]any{{text("o"), tokens(1), failing(model.Cut)}, {text("ok"), tokens(2), stop}}, []float64{0.4}, "", 3},
-		{"ends without saying so", [][]any{{text("o")}, {}, {text("ok"), tokens(2), stop}}, []float64{0.4, 0.8}, "", 2},
+		{"cut in the middle", [][]any{{text("o"), tokens(1), failing(model.Cut)}, {text("k"), tokens(2), stop}}, []float64{0.4}, "", 3},
+		{"ends without saying so", [][]any{{text("o")}, {}, {text("k"), tokens(2), stop}}, []float64{0.4, 0.8}, "", 3},
 		{"asks for patience", [][]any{{later}, {text("ok"), stop}}, []float64{30}, "", 0},
 		{"asks for too much", [][]any{{never}}, nil, "rate_limited", 0},
 		{"permanent", [][]any{{failing(model.Permanent)}}, nil, "permanent", 0},
@@ -92,6 +99,8 @@ func TestRetry(t *testing.T) {
 						failed = err
 					case e.Kind == runner.EventRetry:
 						retries, texts = retries+1, ""
+					case e.Kind == runner.EventContinue:
+						retries++
 					case e.Kind == runner.EventDelta:
 						texts += e.Text
 					case e.Result != nil:
@@ -204,7 +213,7 @@ func TestNamelessCall(t *testing.T) {
 // How an answer ended is part of the outcome if it is not complete.
 func TestFinishReasons(t *testing.T) {
 	t.Parallel()
-	for finish, code := range map[model.Finish]string{model.FinishStop: "", model.FinishLength: runner.CodeLength, model.FinishContentFilter: runner.CodeFilter} {
+	for finish, code := range map[model.Finish]string{model.FinishStop: "", model.FinishContentFilter: runner.CodeFilter} {
 		m := &scripted{streams: [][]any{{text("ok"), model.Chunk{Finish: finish}}}}
 		result, err := newRunner(t, runner.Options{Model: m}).Ask(t.Context(), runner.Text("hi"))
 		if err != nil || result.Outcome.Kind != selvage.OutcomeCompleted || result.Outcome.Code != code || result.Text != "ok" {

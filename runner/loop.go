@@ -41,6 +41,7 @@ func (x *run) start(ctx context.Context) (*selvage.Outcome, error) {
 		return x.stopped(), nil
 	}
 	if x.resumed {
+		x.takeUp(ctx)
 		return x.catchUp(ctx)
 	}
 	return nil, nil
@@ -149,7 +150,7 @@ func (x *run) accept(ctx context.Context, response *model.Response, offer []selv
 	reply := response.Message
 	reply.Step = x.step
 	x.markOffer(&reply, offer)
-	x.reply = &reply
+	x.reply, x.superseded = &reply, true
 	x.say(reply)
 	for _, moment := range []selvage.Moment{selvage.MomentAfterInference, selvage.MomentStepEnd} {
 		scene := selvage.Scene{Moment: moment, Reply: &reply}
@@ -160,6 +161,9 @@ func (x *run) accept(ctx context.Context, response *model.Response, offer []selv
 	todo := x.plan(reply.ToolCalls, offer)
 	err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonAssistantTurn,
 		runs: []selvage.RunUpdate{x.totals(selvage.RunRunning)}})
+	if err == nil {
+		x.settled(ctx)
+	}
 	return todo, err
 }
 
@@ -232,6 +236,8 @@ func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 		return selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: ended(ctx).Error()}
 	case errors.As(err, &hook):
 		outcome.Code = CodeHook
+	case errors.Is(err, errEmpty):
+		outcome.Code = CodeEmpty
 	case errors.As(err, &provider):
 		outcome.Code = string(provider.Class)
 	default:

@@ -18,6 +18,9 @@ const (
 	// although hooks had withheld some. Its value is the list of the names
 	// that were offered.
 	MetadataOffered = "offered"
+	// MetadataModel is the key in the metadata of an answer that another model
+	// gave than that of the run. Its value is the name of that model.
+	MetadataModel = "model"
 	// MetadataStop is the key in the metadata of the message after which a
 	// hook wants the run to end. Its value is {"code":...,"detail":...}.
 	MetadataStop = "stop"

@@ -27,6 +27,11 @@ type Options struct {
 	// Model answers.
 	Model model.Model
 
+	// Fallbacks answer, in this order, when the attempts of the model before
+	// are used up, or at once when its quota is. Each answers at its own price.
+	// A run records their names.
+	Fallbacks []model.Model
+
 	// System is the instruction that precedes every context; may be empty.
 	System string
 
@@ -56,19 +61,25 @@ type Options struct {
 	// turns. Spawns and Depth have no effect yet.
 	Limits selvage.Limits
 
-	// MaxOutputTokens bounds each answer. Zero leaves it to the provider.
+	// MaxOutputTokens bounds what the model says at once. An answer that is cut
+	// off there is gone on with, three times at most. Zero leaves it to the
+	// provider.
 	MaxOutputTokens int
 
 	// Window is how many of the last messages the model is given. Zero means
 	// [selvage.DefaultWindow]; negative is an error.
 	Window int
 
-	// Price is what the model's tokens cost. Nil asks the model, which may be
+	// Price is what the tokens of Model cost. Nil asks the model, which may be
 	// a [model.Pricer]; if it is not, runs cost nothing.
 	Price *model.Price
 
 	// Retry says how failed requests to the model are repeated.
 	Retry Retry
+
+	// OnPartial says how an answer is asked for again that broke off. Empty
+	// means [Continue].
+	OnPartial OnPartial
 
 	// OnActive is what a run does when another holds the thread. Empty means
 	// [Queue].
@@ -152,6 +163,9 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("LeaseTTL", "a lease lasts at least a second, so that it can be renewed in time")
 	case o.OnActive != "" && o.OnActive != Queue && o.OnActive != Reject:
 		return bad("OnActive", string(o.OnActive)+" is not offered; use queue or reject")
+	}
+	if err := o.OnPartial.check(); err != nil {
+		return o, err
 	}
 	if o.Limits.Turns == nil && o.MaxTurns >= 0 {
 		turns := o.MaxTurns

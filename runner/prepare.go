@@ -24,6 +24,7 @@ const (
 	CodeHook       = "hook"       // failed: a hook returned an error
 	CodeLength     = "length"     // completed: the provider's token limit cut the answer off
 	CodeFilter     = "content_filter"
+	CodeEmpty      = "empty_answer" // failed: the model said and called nothing, again and again
 	CodeMaxTurns   = "max_turns"
 	CodeMaxTokens  = "max_tokens"
 	CodeMaxSpend   = "max_spend"
@@ -52,7 +53,7 @@ func (x *run) prepare(ctx context.Context, in Input) (*Result, error) {
 			x.id = selvage.RunID(selvage.NewID())
 		}
 		var set *selvage.ChangeSet
-		if set, err = x.opening(in, head); err != nil {
+		if set, err = x.opening(ctx, in, head); err != nil {
 			return nil, err
 		}
 		set.ID = changeID
@@ -88,15 +89,21 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 }
 
 // opening is the first change of a new run.
-func (x *run) opening(in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
-	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits}
+func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
+	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits,
+		Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens}
+	x.chain = x.r.chain
 	x.tools = x.r.specs
 	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
 	if err := checkBelonging(in.Thread, &head.Thread); err != nil {
 		return nil, err
 	}
 	if head.OpenRun != nil {
-		set.Runs = append(set.Runs, x.abandon(head.OpenRun, "its process ended before it did"))
+		end := x.abandon(head.OpenRun, "its process ended before it did")
+		x.totalsOf(ctx, head.OpenRun, &end)
+		set.Runs = append(set.Runs, end)
+	} else if id := head.Thread.LatestRunID; id != "" && brokeOff(head.Messages) {
+		x.left(id)
 	}
 	set.Runs = append(set.Runs, selvage.RunUpdate{ID: x.id, AgentID: x.r.opts.AgentID, ParentRunID: x.parent,
 		Spec: &x.spec, Status: selvage.RunRunning})
@@ -122,6 +129,12 @@ func (x *run) opening(in Input, head *selvage.Head) (*selvage.ChangeSet, error) 
 		set.Snapshot, set.Patches = &doc, nil
 	}
 	return set, nil
+}
+
+// brokeOff reports whether a conversation ends otherwise than with an answer.
+func brokeOff(messages []selvage.Message) bool {
+	n := len(messages)
+	return n > 0 && (messages[n-1].Role != selvage.RoleAssistant || len(messages[n-1].ToolCalls) > 0)
 }
 
 // checkBelonging refuses to take a thread for another's.

@@ -15,6 +15,7 @@ func (x *run) resume(open *selvage.Run) error {
 	if open.Spec != nil {
 		x.spec = *open.Spec
 	}
+	x.chain = x.r.chainOf(&x.spec)
 	x.usage, x.cost, x.answers, x.step = open.Usage, open.Cost, open.Steps, open.Steps
 	if !open.StartedAt.IsZero() {
 		x.begun = open.StartedAt
@@ -34,6 +35,11 @@ func (r *Runner) difference(run *selvage.Run) string {
 	lack := func(format string, args ...any) { lacks = append(lacks, fmt.Sprintf(format, args...)) }
 	if name := r.opts.Model.Name(); run.Spec.Model != name {
 		lack("it needs model %s, this is %s", run.Spec.Model, name)
+	}
+	for _, need := range run.Spec.Fallbacks {
+		if r.named(need) == nil {
+			lack("it needs model %s to fall back on, which is not here", need)
+		}
 	}
 	for _, need := range run.Spec.Tools {
 		have, ok := r.tools[need.Name]

@@ -30,7 +30,15 @@ type run struct {
 	stopMarked bool             // it is in what is recorded or to be
 	salvaged   bool             // a delta was refused, and what happened kept of it
 	resumed    bool             // another process began it
-	touched    map[string]bool  // calls whose tool was begun here
+
+	chain      []candidate               // the models that may answer
+	first      int                       // of them, the one to be asked first
+	streams    selvage.StreamCheckpoints // nil if nothing is kept of interrupted answers
+	onPartial  OnPartial
+	partial    *selvage.StreamCheckpoint // to go on with
+	partials   []selvage.RunID           // that may have left a stream checkpoint
+	superseded bool                      // by an answer that is recorded or to be
+	touched    map[string]bool           // calls whose tool was begun here
 }
 
 // outlet is where the events of a run go.
@@ -84,7 +92,7 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 }
 
 func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
-	return &run{r: r, out: out, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
+	return &run{r: r, out: out, chain: r.chain[:1], streams: at.streams, onPartial: r.opts.OnPartial, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
 		fence: lease.Fence(), keep: r.opts.Window, patience: checkpointTimeout, log: r.opts.Logger}}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/process"
-	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/store/inmem"
 	"github.com/selvagehq/selvage/tool"
 )
@@ -19,14 +18,17 @@ type Runner struct {
 	tools map[string]*tool.Bound
 	specs []selvage.ToolSpec // of tools, in the order given
 	uses  []selvage.ToolUse  // the same, as a run records them
-	price model.Price
-	home  place // of threads that are kept; the zero place if there is no store
+	chain []candidate        // the models, the first of which is asked first
+	home  place              // of threads that are kept; the zero place if there is no store
 }
 
 // place is where a run takes place.
 type place struct {
 	store  selvage.Store
 	leaser selvage.Leaser
+	// streams keep interrupted answers; nil if the store cannot, or nothing is
+	// kept anyway.
+	streams selvage.StreamCheckpoints
 }
 
 // New returns a runner, or an error matching [selvage.ErrInvalid], or
@@ -45,17 +47,16 @@ func New(opts Options) (*Runner, error) {
 	if err := checkHooks(opts.Hooks); err != nil {
 		return nil, fmt.Errorf("new runner: %w", err)
 	}
-	if opts.Price != nil {
-		r.price = *opts.Price
-	} else if p, ok := opts.Model.(model.Pricer); ok {
-		r.price, _ = p.Price()
+	if r.chain, err = newChain(&opts); err != nil {
+		return nil, fmt.Errorf("new runner: %w", err)
 	}
 	if opts.Store != nil {
 		leaser, ok := selvage.As[selvage.Leaser](opts.Store)
 		if !ok {
 			return nil, fmt.Errorf("new runner: the store hands out no leases, and a run needs the one of its thread: %w", selvage.ErrUnsupported)
 		}
-		r.home = place{opts.Store, leaser}
+		streams, _ := selvage.As[selvage.StreamCheckpoints](opts.Store)
+		r.home = place{opts.Store, leaser, streams}
 	}
 	if r.opts.Owner == (selvage.Owner{}) {
 		r.opts.Owner = process.Self("selvage")
@@ -133,7 +134,7 @@ func (r *Runner) AskStream(ctx context.Context, in Input) iter.Seq2[Event, error
 	return func(yield func(Event, error) bool) {
 		store := inmem.New(inmem.Options{})
 		defer func() { _ = store.Close() }() // it forgets; there is nothing to lose
-		r.lead(ctx, place{store, store}, askThread, in, yield)
+		r.lead(ctx, place{store: store, leaser: store}, askThread, in, yield)
 	}
 }
 

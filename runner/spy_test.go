@@ -193,3 +193,5 @@ func transcript(messages []selvage.Message) string {
 	}
 	return b.String()
 }
+
+func echoTools() []tool.Tool { return []tool.Tool{echoTool("echo", selvage.EffectNone)} }

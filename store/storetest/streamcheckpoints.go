@@ -38,7 +38,8 @@ func checkpoint(id selvage.ThreadID, run selvage.RunID, text string) selvage.Str
 		ThreadID: id, RunID: run, Epoch: 3, Step: 2, Attempt: 1, Model: "sim/echo", Text: text, Reasoning: "hm\u0000 <&>",
 		Calls:    []selvage.ToolCall{{ID: "c1", Name: "clock", Arguments: json.RawMessage(`{"n":9007199254740993}`)}},
 		InFlight: &selvage.PartialCall{ID: "c2", Name: "note", Arguments: `{"te`},
-		Usage:    selvage.Usage{InputTokens: 7, OutputTokens: 3},
+		Usage:    selvage.Usage{InputTokens: 7, OutputTokens: 3}, Cost: 13,
+		RunUsage: selvage.Usage{InputTokens: 70, OutputTokens: 30, CachedTokens: 4}, RunCost: 130,
 	}
 }
 
