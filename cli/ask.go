@@ -46,7 +46,7 @@ func (a *app) ask(ctx context.Context, text string) error {
 	if err := a.checkAgentSetting(); err != nil {
 		return err
 	}
-	talk, err := a.beginAsk()
+	talk, err := a.beginAsk(ctx)
 	if err != nil {
 		return err
 	}

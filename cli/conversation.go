@@ -35,13 +35,13 @@ type opening struct {
 }
 
 // beginAsk makes a conversation of one turn of which nothing is kept.
-func (a *app) beginAsk() (*conversation, error) {
+func (a *app) beginAsk(ctx context.Context) (*conversation, error) {
 	made, picked, err := a.resolveMakeup(nil)
 	if err != nil {
 		return nil, err
 	}
 	c := &conversation{app: a, made: made, show: newTeller(a)}
-	if err := c.assemble(runner.Queue); err != nil {
+	if err := c.assemble(ctx, runner.Queue); err != nil {
 		return nil, err
 	}
 	c.notePicked(picked)
@@ -78,7 +78,7 @@ func (a *app) beginChat(ctx context.Context, o opening) (_ *conversation, err er
 	if c.made, picked, err = a.resolveMakeup(last); err != nil {
 		return nil, err
 	}
-	if err := c.assemble(o.onActive); err != nil { // without the store: a check
+	if err := c.assemble(ctx, o.onActive); err != nil { // without the store: a check
 		return nil, err
 	}
 	if c.store == nil {
@@ -86,7 +86,7 @@ func (a *app) beginChat(ctx context.Context, o opening) (_ *conversation, err er
 			return nil, err
 		}
 	}
-	if err := c.assemble(o.onActive); err != nil {
+	if err := c.assemble(ctx, o.onActive); err != nil {
 		return nil, err
 	}
 	c.noteThread(thread, last, picked)
@@ -212,8 +212,8 @@ func (c *conversation) belong(head *selvage.Head) error {
 }
 
 // assemble makes the runner of the conversation.
-func (c *conversation) assemble(onActive runner.OnActive) error {
-	r, err := c.runnerOf(&c.made, c.conf.Get("agent").Text, onActive)
+func (c *conversation) assemble(ctx context.Context, onActive runner.OnActive) error {
+	r, err := c.runnerOf(ctx, &c.made, c.conf.Get("agent").Text, onActive)
 	if err == nil {
 		c.runner, c.active = r, onActive
 	}
@@ -221,12 +221,12 @@ func (c *conversation) assemble(onActive runner.OnActive) error {
 }
 
 // runnerOf makes a runner of what a run is made of.
-func (c *conversation) runnerOf(m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
+func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
 	answers, err := c.openModel(m.model)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := c.openTools(m.tools)
+	tools, err := c.openTools(ctx, m.tools, c.store)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,7 @@ func (c *conversation) recover(ctx context.Context, head *selvage.Head) error {
 		return nil
 	}
 	was := makeupOf(head.OpenRun.Spec)
-	r, err := c.runnerOf(&was, head.OpenRun.AgentID, runner.Queue)
+	r, err := c.runnerOf(ctx, &was, head.OpenRun.AgentID, runner.Queue)
 	if err != nil {
 		// It cannot go on here; the next run of the thread ends it and says so.
 		return nil

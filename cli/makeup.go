@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/settings"
@@ -130,11 +132,11 @@ func (a *app) systemText(text string) (string, error) {
 }
 
 // openTools makes the tools of these names: those of the program first, then
-// the built-in ones.
-func (a *app) openTools(names []string) ([]tool.Tool, error) {
+// the built-in ones, which keep what they remember in the store.
+func (a *app) openTools(ctx context.Context, names []string, store selvage.Store) ([]tool.Tool, error) {
 	var tools []tool.Tool
 	for _, name := range names {
-		t, err := a.openTool(name)
+		t, err := a.openTool(ctx, name, store)
 		if err != nil {
 			return nil, err
 		}
@@ -143,17 +145,13 @@ func (a *app) openTools(names []string) ([]tool.Tool, error) {
 	return tools, nil
 }
 
-func (a *app) openTool(name string) (tool.Tool, error) {
+func (a *app) openTool(_ context.Context, name string, store selvage.Store) (tool.Tool, error) {
 	for _, t := range a.tools {
 		if t.Spec().Name == name {
 			return t, nil
 		}
 	}
-	root := a.conf.Get("tools.append_file.root").Text
-	if root == "" {
-		root = a.dir
-	}
-	t, err := builtin.Named(name, builtin.Options{Root: root})
+	t, err := builtin.Named(name, a.builtinOptions(store))
 	if err == nil {
 		return t, nil
 	}
@@ -163,6 +161,35 @@ func (a *app) openTool(name string) (tool.Tool, error) {
 		hint = "did you mean " + nearest + "?"
 	}
 	return nil, usage(hint, "there is no tool %q here", name)
+}
+
+// builtinOptions is what the configuration says about the built-in tools. What
+// they remember is kept in the store, which may be nil.
+func (a *app) builtinOptions(store selvage.Store) builtin.Options {
+	in := func(key string) string {
+		if dir := a.conf.Get(key).Text; dir != "" {
+			return dir
+		}
+		return a.dir
+	}
+	lasts := func(key string) time.Duration {
+		d, err := settings.ParseDuration(a.conf.Get(key).Text)
+		if err != nil {
+			return 0 // nobody said; what was said was checked
+		}
+		return d
+	}
+	opts := builtin.Options{
+		Root:      in("tools.append_file.root"),
+		OnUnknown: selvage.OnUnknown(a.conf.Get("tools.append_file.on_unknown").Text),
+		HTTP:      builtin.HTTP{Allow: a.conf.Get("tools.http_get.allow").Words, Timeout: lasts("tools.http_get.timeout")},
+		Shell: builtin.Shell{Allow: a.conf.Get("tools.shell.allow").Words, Dir: in("tools.shell.dir"), Env: a.env,
+			Timeout: lasts("tools.shell.timeout")},
+	}
+	if store != nil {
+		opts.Memory, _ = selvage.As[selvage.Memory](store)
+	}
+	return opts
 }
 
 // toolNames are the tools that --tool may name.

@@ -39,7 +39,7 @@ func (c *conversation) command(ctx context.Context, text string) (leave bool, er
 	case "history":
 		err = c.showHistory(ctx)
 	case "model":
-		err = c.changeModel(rest)
+		err = c.changeModel(ctx, rest)
 	case "fork":
 		err = c.forkHere(ctx, rest)
 	case "rewind":
@@ -96,14 +96,14 @@ func (c *conversation) showHistory(ctx context.Context) error {
 }
 
 // changeModel lets another model answer from the next turn on.
-func (c *conversation) changeModel(name string) error {
+func (c *conversation) changeModel(ctx context.Context, name string) error {
 	if name == "" {
 		c.err.line("%s", c.made.model)
 		return nil
 	}
 	next := c.made
 	next.model = name
-	r, err := c.runnerOf(&next, c.conf.Get("agent").Text, c.active)
+	r, err := c.runnerOf(ctx, &next, c.conf.Get("agent").Text, c.active)
 	if err != nil {
 		return fmt.Errorf("/model: %w", err)
 	}

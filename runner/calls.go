@@ -222,6 +222,6 @@ func (x *run) forget(callID string) {
 
 // toolCall is a call as its tool is given it.
 func (x *run) toolCall(call *selvage.ToolCall) *tool.Call {
-	return &tool.Call{ThreadID: x.thread, RunID: x.id, Step: x.step, ID: call.ID, Name: call.Name,
+	return &tool.Call{ThreadID: x.thread, RunID: x.id, UserID: x.user, Step: x.step, ID: call.ID, Name: call.Name,
 		Arguments: call.Arguments, IdempotencyKey: call.ID, Before: x.doc}
 }

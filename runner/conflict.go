@@ -91,6 +91,7 @@ func (x *run) take(c *selvage.Change) (*IncompatibleError, error) {
 		}
 	}
 	x.version = c.Version
+	x.belong(set.Thread)
 	x.note(set.Calls)
 	x.remember(added)
 	return found, nil

@@ -20,6 +20,7 @@ type ledger struct {
 	log      *slog.Logger
 
 	version selvage.Version
+	user    string                        // whom the thread belongs to
 	base    state.Document                // recorded
 	window  []selvage.Message             // the last recorded ones; may hold more than keep
 	calls   map[string]selvage.CallStatus // recorded calls that have not ended
@@ -79,9 +80,17 @@ func (d *delta) drop(a attempt) {
 func (l *ledger) load(head *selvage.Head) {
 	l.version, l.base, l.doc = head.Thread.Version, head.State, head.State
 	l.window, l.pending, l.unsure = head.Messages, delta{}, nil
+	l.user = head.Thread.UserID
 	l.calls = make(map[string]selvage.CallStatus, len(head.OpenCalls))
 	for i := range head.OpenCalls {
 		l.calls[head.OpenCalls[i].ID] = head.OpenCalls[i].Status
+	}
+}
+
+// belong takes note of whom a change gives the thread to; u may be nil.
+func (l *ledger) belong(u *selvage.ThreadUpdate) {
+	if u != nil && u.UserID != nil {
+		l.user = *u.UserID
 	}
 }
 

@@ -98,6 +98,7 @@ func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selva
 	if err := checkBelonging(in.Thread, &head.Thread); err != nil {
 		return nil, err
 	}
+	x.belong(in.Thread)
 	if head.OpenRun != nil {
 		end := x.abandon(head.OpenRun, "its process ended before it did")
 		x.totalsOf(ctx, head.OpenRun, &end)

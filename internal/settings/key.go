@@ -17,6 +17,7 @@ type Type uint8
 const (
 	Text     Type = iota
 	Words         // a list of texts
+	Phrases       // a list of texts that may have spaces in them; in one text commas divide
 	Number        // a whole number, 0 or more
 	Dollars       // an amount such as 0.50
 	Duration      // such as 90s, 1h30m or 7d
@@ -86,8 +87,12 @@ func Keys() []Key {
 		{Name: "metrics.file", Type: Path, Help: "file that what runs did is counted in, for Prometheus", grants: always},
 		{Name: "tools.use", Type: Words, Help: "tools of new threads", grants: always},
 		{Name: "tools.append_file.root", Type: Path, Help: "folder append_file may write in (default: the working directory)", grants: always},
-		{Name: "tools.http_get.allow", Type: Words, Help: "hosts http_get may ask", Reserved: true, grants: always},
-		{Name: "tools.shell.allow", Type: Words, Help: "commands shell may run unasked", Reserved: true, grants: always},
+		{Name: "tools.append_file.on_unknown", Default: "ask", Choices: []string{"ask", "probe", "retry", "fail"}, Help: "what becomes of an append that a crash interrupted", grants: always},
+		{Name: "tools.http_get.allow", Type: Phrases, Help: "hosts http_get may ask: NAME, *.NAME, * or an address, with or without :PORT", grants: always},
+		{Name: "tools.http_get.timeout", Type: Duration, Help: "how long http_get may take (default: 30s)"},
+		{Name: "tools.shell.allow", Type: Phrases, Help: "commands shell may run unasked: a first word, a whole command or a pattern with *", grants: always},
+		{Name: "tools.shell.dir", Type: Path, Help: "where shell runs commands (default: the working directory)", grants: always},
+		{Name: "tools.shell.timeout", Type: Duration, Help: "how long a command of shell may take (default: 1m)"},
 		{Name: "mcp.*.command", Type: Words, Help: "command that starts an MCP server", Reserved: true, grants: always},
 		{Name: "mcp.*.url", Help: "address of an MCP server", Reserved: true, grants: always},
 		{Name: "mcp.*.env.*", Help: "environment of an MCP server", Reserved: true, Secret: true, grants: always},

@@ -72,7 +72,7 @@ func Load(in Inputs) (*Settings, error) {
 	}
 	for i := range keys {
 		if k := &keys[i]; !strings.Contains(k.Name, "*") {
-			s.put(k, k.Name, Value{Text: k.Default, Words: words(k.Default), Source: FromDefault})
+			s.put(k, k.Name, Value{Text: k.Default, Words: k.words(k.Default), Source: FromDefault})
 		}
 	}
 	if !in.SkipFiles {
@@ -144,13 +144,22 @@ func (s *Settings) putText(k *Key, text string, source Source, where, dir string
 	if k.Type == Path {
 		text = absolute(text, dir)
 	}
-	s.put(k, k.Name, Value{Text: text, Words: words(text), Source: source, Where: where})
+	s.put(k, k.Name, Value{Text: text, Words: k.words(text), Source: source, Where: where})
 	return nil
 }
 
 // words splits what stands for a list in one text.
-func words(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+func (k *Key) words(text string) []string {
+	if k.Type != Phrases {
+		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	var all []string
+	for phrase := range strings.SplitSeq(text, ",") {
+		if phrase = strings.TrimSpace(phrase); phrase != "" {
+			all = append(all, phrase)
+		}
+	}
+	return all
 }
 
 func absolute(path, dir string) string {

@@ -1,9 +1,12 @@
 package builtin
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,21 +23,33 @@ type appendIn struct {
 
 // appendFile appends lines to files under root. When it succeeds the line is
 // on disk.
-func appendFile(root string) tool.Tool {
+func appendFile(root string, unknown selvage.OnUnknown) tool.Tool {
+	if root == "" {
+		root = "."
+	}
+	if unknown == "" {
+		unknown = tool.AskUnknown
+	}
 	return tool.Func("append_file", "Appends a line to a file.", func(_ context.Context, in appendIn) (string, error) {
 		if strings.ContainsAny(in.Line, "\n\r\x00") {
 			return "", errors.New("line is one line; call again for the next")
 		}
-		dir := root
-		if dir == "" {
-			dir = "."
-		}
-		if err := appendLine(dir, in.Path, in.Line); err != nil {
+		if err := appendLine(root, in.Path, in.Line); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("Appended to %s.", in.Path), nil
-	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: tool.FailUnknown})
+		return appended(in.Path), nil
+	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: unknown,
+		Probe: func(_ context.Context, c *tool.Call) (tool.Finding, selvage.ToolResult, error) {
+			var in appendIn
+			if err := json.Unmarshal(c.Arguments, &in); err != nil {
+				return tool.Unresolved, selvage.ToolResult{}, err
+			}
+			found, err := findLine(root, in.Path, in.Line)
+			return found, tool.Text(appended(in.Path)), err
+		}})
 }
+
+func appended(path string) string { return fmt.Sprintf("Appended to %s.", path) }
 
 // appendLine writes line and a line break in one write. The path cannot leave
 // dir, neither by name nor through a link.
@@ -74,4 +89,58 @@ func syncDirectory(root *os.Root, path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// maxProbed bounds the file that is searched for a line.
+const maxProbed = 64 << 20
+
+// findLine looks whether a line was appended. A line that is there once is
+// taken for the one that was to be appended, so it must be unlike any other; one
+// that is there twice, or the beginning of which ends the file, decides nothing.
+func findLine(dir, path, line string) (tool.Finding, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return tool.Unresolved, err
+	}
+	defer func() { _ = root.Close() }() // it was only read
+	info, err := root.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return tool.Untouched, nil
+	case err != nil:
+		return tool.Unresolved, err
+	case !info.Mode().IsRegular() || info.Size() > maxProbed:
+		return tool.Unresolved, nil
+	}
+	file, err := root.Open(path)
+	if err != nil {
+		return tool.Unresolved, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	content, err := io.ReadAll(io.LimitReader(file, maxProbed+1))
+	if err != nil || len(content) > maxProbed {
+		return tool.Unresolved, err
+	}
+	return lineIn(content, line), nil
+}
+
+func lineIn(content []byte, line string) tool.Finding {
+	times, tail := 0, []byte(nil)
+	for l := range bytes.Lines(content) {
+		whole, ended := bytes.CutSuffix(l, []byte("\n"))
+		switch {
+		case !ended:
+			tail = whole
+		case string(whole) == line:
+			times++
+		}
+	}
+	torn := len(tail) > 0 && strings.HasPrefix(line, string(tail))
+	switch {
+	case times == 1 && !torn:
+		return tool.Happened
+	case times == 0 && !torn:
+		return tool.Untouched
+	}
+	return tool.Unresolved
 }

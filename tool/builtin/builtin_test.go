@@ -47,13 +47,15 @@ func call(t *testing.T, b *tool.Bound, doc state.Document, args any) (selvage.To
 
 func TestEffects(t *testing.T) {
 	t.Parallel()
-	want := map[string]selvage.Effect{"clock": selvage.EffectNone, "note": selvage.EffectIdempotent, "append_file": selvage.EffectOnce}
+	want := map[string]selvage.Effect{"append_file": selvage.EffectOnce, "ask_user": selvage.EffectNone, "clock": selvage.EffectNone,
+		"forget": selvage.EffectIdempotent, "http_get": selvage.EffectNone, "note": selvage.EffectIdempotent, "remember": selvage.EffectIdempotent,
+		"search_memory": selvage.EffectNone, "shell": selvage.EffectOnce}
 	for _, name := range builtin.Names() {
 		if got := named(t, name, builtin.Options{}).Spec(); got.Effect != want[name] || got.Name != name || got.Description == "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	for name, hint := range map[string]string{"Clock": `there is "clock"`, "shell": "there are append_file, clock, note"} {
+	for name, hint := range map[string]string{"Clock": `there is "clock"`, "notes": "there are append_file, ask_user, clock, forget, http_get, note, remember, search_memory, shell"} {
 		if _, err := builtin.Named(name, builtin.Options{}); !errors.Is(err, selvage.ErrNotFound) || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -181,9 +183,9 @@ func ExampleNamed() {
 	}
 	spec := note.Spec()
 	fmt.Println(spec.Name, spec.Effect)
-	_, err = builtin.Named("notes", builtin.Options{})
+	_, err = builtin.Named("Note", builtin.Options{})
 	fmt.Println(err)
 	// Output:
 	// note idempotent
-	// there is no built-in tool "notes"; there are append_file, clock, note: not found
+	// there is no built-in tool "Note", but there is "note": not found
 }
