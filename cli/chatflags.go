@@ -26,8 +26,8 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.String("system", "", "system prompt: `TEXT`, or @FILE")
 	f.String("user", "", "`ID` of the user whom a new thread belongs to")
 	f.Var(&checked{kind: "name", check: checkAgentFlag}, "agent", "`NAME` of the agent that runs are recorded under")
-	f.Var(number(), "max-turns", "at most this `NUMBER` of answers of the model in a run")
-	f.Var(dollars(), "max-spend", "at most this many `DOLLARS` in a run")
+	f.Var(number(), "max-turns", "after this `NUMBER` of answers of the model a run waits until that is raised")
+	f.Var(dollars(), "max-spend", "after so many `DOLLARS` a run waits until that is raised")
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
 	f.Var(duration(), "wait", "wait this `DURATION` for the answer, then exit 124; the run is not ended")
 	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "`HOW` the calls of one turn run: sequential")
@@ -112,11 +112,17 @@ func (a *app) limits() selvage.Limits {
 		m, _ := settings.ParseDollars(v.Text)
 		l.Spend = &m
 	}
+	return l
+}
+
+// stopRules are what is configured to end a run.
+func (a *app) stopRules() selvage.StopRules {
+	var s selvage.StopRules
 	if v := a.conf.Get("max_duration"); v.Set() {
 		d := durationOf(v.Text)
-		l.Duration = &d
+		s.Timeout = &d
 	}
-	return l
+	return s
 }
 
 // patience is how long to wait for an answer; zero is for ever.

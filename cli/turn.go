@@ -54,6 +54,9 @@ func (c *conversation) send(ctx context.Context, text string) (runner.Result, er
 		return result, c.explain(ctx, failed)
 	}
 	c.update = nil
+	if result.Waiting != nil {
+		return result, c.waiting(&selvage.Run{ID: result.RunID, ThreadID: result.ThreadID, Status: selvage.RunWaiting, Waiting: result.Waiting}, nil)
+	}
 	if result.Outcome.Kind == selvage.OutcomeStopped {
 		return result, c.stopped(&result)
 	}

@@ -32,7 +32,7 @@ func TestDurationInterrupts(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store, limit, begun := newSpy(), 5*time.Second, time.Now()
-				opts := runner.Options{Store: store, Limits: selvage.Limits{Duration: &limit}, Retry: runner.Retry{Initial: time.Minute, Max: time.Minute},
+				opts := runner.Options{Store: store, Stop: selvage.StopRules{Timeout: &limit}, Retry: runner.Retry{Initial: time.Minute, Max: time.Minute},
 					Tools: []tool.Tool{echoTool("echo", selvage.EffectNone), waiting("idle", selvage.EffectNone), waiting("once", selvage.EffectOnce), sleeper(2 * time.Second)}}
 				result := mustRun(t, newRunner(t, opts), "t", tt.say)
 				want := selvage.Outcome{Kind: selvage.OutcomeStopped, Code: runner.CodeDuration, Detail: "the run may take 5s"}
@@ -68,7 +68,7 @@ func TestDurationOfAResumedRun(t *testing.T) {
 	for _, dead := range []time.Duration{3 * time.Second, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			store, limit := newSpy(), 5*time.Second
-			opts := runner.Options{Limits: selvage.Limits{Duration: &limit}, Tools: []tool.Tool{waiting("idle", selvage.EffectNone), echoTool("echo", selvage.EffectNone)}}
+			opts := runner.Options{Stop: selvage.StopRules{Timeout: &limit}, Tools: []tool.Tool{waiting("idle", selvage.EffectNone), echoTool("echo", selvage.EffectNone)}}
 			begun := time.Now()
 			die(t, store, opts, oneCall, 3)
 			time.Sleep(dead)

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/selvagehq/selvage"
@@ -11,14 +10,21 @@ import (
 )
 
 // steps takes a prepared run through its turns and returns how it ended, and
-// why if it failed, was cancelled or ran out of time.
+// why if it failed, was cancelled or ran out of time. A run that reached a limit
+// has not ended: it has x.waiting.
 func (x *run) steps(ctx context.Context) (selvage.Outcome, error) {
 	outcome, err := x.start(ctx)
 	for outcome == nil && err == nil {
 		if err = ended(ctx); err != nil {
 			break
 		}
-		if outcome = x.tripped(); outcome == nil {
+		if outcome = x.tripped(); outcome != nil {
+			break
+		}
+		if outcome, x.waiting, err = x.limited(); x.waiting != nil {
+			return selvage.Outcome{}, nil
+		}
+		if outcome == nil && err == nil {
 			outcome, err = x.turn(ctx)
 		}
 	}
@@ -195,32 +201,6 @@ func (x *run) stopped() *selvage.Outcome {
 	return &selvage.Outcome{Kind: selvage.OutcomeStopped, Code: x.stop.Code, Detail: x.stop.Detail}
 }
 
-// tripped is the outcome of a limit that has been reached, or nil.
-func (x *run) tripped() *selvage.Outcome {
-	limits := &x.spec.Limits
-	switch tokens := x.usage.InputTokens + x.usage.OutputTokens; {
-	case limits.Turns != nil && x.answers >= *limits.Turns:
-		return trip(CodeMaxTurns, "the run may take %d turns", *limits.Turns)
-	case limits.Tokens != nil && tokens >= *limits.Tokens:
-		return trip(CodeMaxTokens, "the run may use %d tokens and has used %d", *limits.Tokens, tokens)
-	case limits.Spend != nil && x.cost >= *limits.Spend:
-		return trip(CodeMaxSpend, "the run may spend $%s and has spent $%s", *limits.Spend, x.cost)
-	case limits.Duration != nil && x.r.opts.Now().Sub(x.begun) >= *limits.Duration:
-		return x.outOfTime()
-	}
-	return nil
-}
-
-// outOfTime is the outcome of a run that has taken as long as it may.
-func (x *run) outOfTime() *selvage.Outcome {
-	return trip(CodeDuration, "the run may take %s", *x.spec.Limits.Duration)
-}
-
-// trip is the outcome of a run that a limit stopped.
-func trip(code, format string, args ...any) *selvage.Outcome {
-	return &selvage.Outcome{Kind: selvage.OutcomeStopped, Code: code, Detail: fmt.Sprintf(format, args...)}
-}
-
 // verdict is the outcome of a run that an error ended.
 func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 	outcome := selvage.Outcome{Kind: selvage.OutcomeFailed, Detail: err.Error()}
@@ -230,7 +210,7 @@ func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 	switch {
 	case errors.As(err, &state):
 		outcome.Code = selvage.Code(state.Err)
-	case errors.Is(ended(ctx), errDuration):
+	case errors.Is(ended(ctx), errTimeout):
 		return *x.outOfTime()
 	case ended(ctx) != nil:
 		return selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: ended(ctx).Error()}

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -51,15 +52,19 @@ type Options struct {
 	// touches only runs of the same one. Empty is a name too.
 	AgentID string
 
-	// MaxTurns stops a run after that many answers of the model. Zero means
+	// MaxTurns is how many answers of the model a run may take; see Limits. Zero means
 	// [DefaultMaxTurns], negative no bound.
 	MaxTurns int
 
 	// Limits bounds each run besides. Limits.Turns, if not nil, counts in
-	// place of MaxTurns. Limits.Duration is from the run's begin and ends it in
-	// the middle of an answer or a call too; the others are looked at between
-	// turns. Spawns and Depth have no effect yet.
+	// place of MaxTurns. A run that has used as much as a limit when a turn ends
+	// waits until somebody raises it. Spawns and Depth bound the runs it spawns.
 	Limits selvage.Limits
+
+	// Stop ends runs as stopped. Timeout does in the middle of an answer or a
+	// call too; Turns and Tokens between turns. Errors, Tools, Contents and Loop
+	// have no effect yet.
+	Stop selvage.StopRules
 
 	// MaxOutputTokens bounds what the model says at once. An answer that is cut
 	// off there is gone on with, three times at most. Zero leaves it to the
@@ -147,6 +152,16 @@ func (r Retry) withDefaults() Retry {
 		r.MaxRetryAfter = 2 * time.Minute
 	}
 	return r
+}
+
+// stop is the rules that end a run, as a run records them: nil if there are
+// none.
+func (o *Options) stop() *selvage.StopRules {
+	if reflect.ValueOf(o.Stop).IsZero() {
+		return nil
+	}
+	spec := selvage.RunSpec{Stop: &o.Stop}
+	return spec.Clone().Stop
 }
 
 // withDefaults fills in what zero values mean, or says what cannot be meant.

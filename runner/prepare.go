@@ -91,8 +91,8 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 // opening is the first change of a new run.
 func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
 	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits,
-		Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens}
-	x.chain = x.r.chain
+		Stop: x.r.opts.stop(), Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens}
+	x.chain, x.limits = x.r.chain, x.spec.Limits
 	x.tools = x.r.specs
 	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
 	if err := checkBelonging(in.Thread, &head.Thread); err != nil {

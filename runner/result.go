@@ -10,7 +10,9 @@ import (
 type Result struct {
 	ThreadID selvage.ThreadID
 	RunID    selvage.RunID
-	Outcome  selvage.Outcome
+	Outcome  selvage.Outcome // zero while the run waits
+	// Waiting is what the run waits for; nil if it is over.
+	Waiting *selvage.Waiting
 	// Text is the model's last answer, if the run completed.
 	Text    string
 	Usage   selvage.Usage

@@ -16,6 +16,7 @@ func (x *run) resume(open *selvage.Run) error {
 		x.spec = *open.Spec
 	}
 	x.chain = x.r.chainOf(&x.spec)
+	x.limits, x.raised = open.Bounds(), open.Limits
 	x.usage, x.cost, x.answers, x.step = open.Usage, open.Cost, open.Steps, open.Steps
 	if !open.StartedAt.IsZero() {
 		x.begun = open.StartedAt

@@ -13,11 +13,14 @@ import (
 type run struct {
 	r *Runner
 	ledger
-	out *outlet
+	out   *outlet
+	place place
 
 	id     selvage.RunID
 	parent selvage.RunID
 	spec   selvage.RunSpec
+	limits selvage.Limits     // in force
+	raised *selvage.Limits    // the same, if they are no longer those of the spec
 	tools  []selvage.ToolSpec // those of the spec
 
 	begun      time.Time
@@ -30,6 +33,8 @@ type run struct {
 	stopMarked bool             // it is in what is recorded or to be
 	salvaged   bool             // a delta was refused, and what happened kept of it
 	resumed    bool             // another process began it
+	stateless  bool             // nothing of it is kept, so it cannot wait
+	waiting    *selvage.Waiting // what the run waits for, once it does
 
 	chain      []candidate               // the models that may answer
 	first      int                       // of them, the one to be asked first
@@ -92,7 +97,7 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 }
 
 func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
-	return &run{r: r, out: out, chain: r.chain[:1], streams: at.streams, onPartial: r.opts.OnPartial, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
+	return &run{r: r, out: out, place: at, stateless: at.stateless, chain: r.chain[:1], streams: at.streams, onPartial: r.opts.OnPartial, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
 		fence: lease.Fence(), keep: r.opts.Window, patience: checkpointTimeout, log: r.opts.Logger}}
 }
 
@@ -100,6 +105,15 @@ func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
 func (x *run) drive(ctx context.Context) {
 	ctx, ended := x.observe(ctx, Activity{Kind: ActivityRun, Model: x.spec.Model})
 	outcome, cause := x.timed(ctx)
+	if x.waiting != nil {
+		result, err := x.rest(ctx)
+		if err == nil {
+			ended(x.driven(result, nil))
+			x.tell(*result, nil)
+			return
+		}
+		outcome, cause = x.verdict(ctx, err), err
+	}
 	result, err := x.finish(ctx, outcome, cause)
 	ended(x.driven(result, err))
 	if result == nil {
@@ -114,20 +128,20 @@ func (x *run) driven(result *Result, err error) Ended {
 	if result == nil {
 		return Ended{Err: err, Usage: x.usage, Cost: x.cost}
 	}
+	if result.Waiting != nil {
+		return Ended{Usage: result.Usage, Cost: result.Cost, Waiting: result.Waiting}
+	}
 	outcome := result.Outcome
 	return Ended{Usage: result.Usage, Cost: result.Cost, Outcome: &outcome}
 }
 
-// errDuration is why a run is interrupted that has taken as long as it may.
-var errDuration = errors.New("the run has taken as long as it may")
-
 // timed takes a prepared run through its steps in the time that it has, also
 // if another process began it. Its end is recorded outside of that time.
 func (x *run) timed(ctx context.Context) (selvage.Outcome, error) {
-	if limit := x.spec.Limits.Duration; limit != nil {
-		left := *limit - x.r.opts.Now().Sub(x.begun)
+	if rules := x.spec.Stop; rules != nil && rules.Timeout != nil {
+		left := *rules.Timeout - x.r.opts.Now().Sub(x.begun)
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, left, errDuration)
+		ctx, cancel = context.WithTimeoutCause(ctx, left, errTimeout)
 		defer cancel()
 	}
 	return x.steps(ctx)
@@ -150,7 +164,7 @@ func (x *run) event(kind selvage.EventKind) Event {
 // current is the run as it stands, for hooks.
 func (x *run) current() selvage.Run {
 	return selvage.Run{ID: x.id, ThreadID: x.thread, AgentID: x.r.opts.AgentID, ParentRunID: x.parent, Spec: &x.spec,
-		Status: selvage.RunRunning, Usage: x.usage, Cost: x.cost, Steps: x.answers, StartedAt: x.begun}
+		Status: selvage.RunRunning, Usage: x.usage, Cost: x.cost, Steps: x.answers, Limits: x.raised, StartedAt: x.begun}
 }
 
 // totals is the update that books what the run has used.

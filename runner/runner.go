@@ -29,6 +29,8 @@ type place struct {
 	// streams keep interrupted answers; nil if the store cannot, or nothing is
 	// kept anyway.
 	streams selvage.StreamCheckpoints
+	// stateless reports that nothing is kept, so that nothing can wait.
+	stateless bool
 }
 
 // New returns a runner, or an error matching [selvage.ErrInvalid], or
@@ -56,7 +58,7 @@ func New(opts Options) (*Runner, error) {
 			return nil, fmt.Errorf("new runner: the store hands out no leases, and a run needs the one of its thread: %w", selvage.ErrUnsupported)
 		}
 		streams, _ := selvage.As[selvage.StreamCheckpoints](opts.Store)
-		r.home = place{opts.Store, leaser, streams}
+		r.home = place{store: opts.Store, leaser: leaser, streams: streams}
 	}
 	if r.opts.Owner == (selvage.Owner{}) {
 		r.opts.Owner = process.Self("selvage")
@@ -98,7 +100,8 @@ func checkHooks(hooks []selvage.Hook) error {
 // Run leads a run on a thread, which is made if it does not exist, and returns
 // when the run is over and its end recorded.
 //
-// The error is nil if the run completed or a rule stopped it. It is a
+// The error is nil if the run completed, a rule stopped it, or it waits: then
+// the result says for what. It is a
 // [FailedError] if it failed or, when ctx ended, was cancelled; the result then
 // says how far it came. It is a [StateError] if its end could not be recorded.
 // Other errors mean that no run was begun: a [selvage.BusyError] if another
@@ -124,7 +127,7 @@ func (r *Runner) Stream(ctx context.Context, thread selvage.ThreadID, in Input) 
 }
 
 // Ask leads a run of which nothing is kept. It is [Runner.Run] on a new thread
-// in memory.
+// in memory, except that a limit ends it as stopped: nobody could let it go on.
 func (r *Runner) Ask(ctx context.Context, in Input) (Result, error) {
 	return collect(r.AskStream(ctx, in))
 }
@@ -134,7 +137,7 @@ func (r *Runner) AskStream(ctx context.Context, in Input) iter.Seq2[Event, error
 	return func(yield func(Event, error) bool) {
 		store := inmem.New(inmem.Options{})
 		defer func() { _ = store.Close() }() // it forgets; there is nothing to lose
-		r.lead(ctx, place{store: store, leaser: store}, askThread, in, yield)
+		r.lead(ctx, place{store: store, leaser: store, stateless: true}, askThread, in, yield)
 	}
 }
 
