@@ -22,8 +22,9 @@ func (a *app) chatCommand() *cobra.Command {
 	c := &chat{app: a, mode: checked{kind: "mode", check: checkMemoryMode}}
 	cmd := &cobra.Command{
 		Use: "chat [TEXT]", Short: "Talk on a thread that is kept",
-		Long: `Talk on a thread. On a terminal this is a conversation; otherwise each line of
-stdin is one turn. With TEXT or -m one message is sent and the reply printed.
+		Long: `Talk on a thread. On a terminal this is a conversation on a screen of its own,
+or line by line with --plain; otherwise each line of stdin is one turn. With
+TEXT or -m one message is sent and the reply printed.
 
 Everything is recorded as it happens: go on later, in another process, with
 --thread ID or --continue. A thread remembers the model, the system prompt and
@@ -36,6 +37,7 @@ the tools of its last run.`,
 	}
 	c.register(cmd)
 	f := cmd.Flags()
+	f.Bool("plain", false, "converse line by line, without a screen of its own")
 	f.Var(&c.mode, "memory-mode", "`MODE`: persistent, or guest or incognito (nothing is kept)")
 	f.BoolVar(&a.flags.incognito, "incognito", false, "the same as --memory-mode incognito")
 	return cmd
@@ -90,6 +92,8 @@ func (c *chat) chat(cmd *cobra.Command, args []string) error {
 		return usage("give the message with -m", "--wait is for one message")
 	case c.format() == formatJSON:
 		return usage("send one with -m, or use -o jsonl", "-o json is one document, for one message")
+	case c.hasScreen():
+		return c.screen(ctx, o)
 	case isTerminal(c.stdin):
 		return c.converse(ctx, o)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/selvagehq/selvage"
@@ -25,15 +26,9 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 
 // send leads one turn and shows it.
 func (c *conversation) send(ctx context.Context, text string) (runner.Result, error) {
-	in := runner.Text(text)
-	in.Thread, in.RunID = c.about(text), c.run
-	stream := c.runner.AskStream(ctx, in)
-	if c.store != nil {
-		stream = c.runner.Stream(ctx, c.id, in)
-	}
 	var result runner.Result
 	var failed error
-	for e, err := range stream {
+	for e, err := range c.begin(ctx, text) {
 		if err != nil {
 			failed = err
 			continue
@@ -61,6 +56,16 @@ func (c *conversation) send(ctx context.Context, text string) (runner.Result, er
 		return result, c.stopped(&result)
 	}
 	return result, nil
+}
+
+// begin is the turn that a message begins, once it is ranged over.
+func (c *conversation) begin(ctx context.Context, text string) iter.Seq2[runner.Event, error] {
+	in := runner.Text(text)
+	in.Thread, in.RunID = c.about(text), c.run
+	if c.store == nil {
+		return c.runner.AskStream(ctx, in)
+	}
+	return c.runner.Stream(ctx, c.id, in)
 }
 
 // explain adds to the failure of a turn what it means for the thread.

@@ -36,7 +36,7 @@ const inner, free = "internal/", "bench/ examples/"
 // families are sideways imports that are allowed: from anything below the
 // folder to the package named.
 var families = []struct{ from, to string }{
-	{"model/", "model"}, {"model/", "model/internal/service"}, {"tool/", "tool"}, {"protocol/", "server"}, {"cmd/selvage", "cli"}, {"cli/", "cli"},
+	{"model/", "model"}, {"model/", "model/internal/service"}, {"tool/", "tool"}, {"protocol/", "server"}, {"cmd/selvage", "cli"}, {"cli/", "cli"}, {"cli", "cli/tui"},
 	// The root is built on the state algebra.
 	{".", "state"},
 }

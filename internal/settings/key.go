@@ -82,6 +82,7 @@ func Keys() []Key {
 		{Name: "memory_mode", Default: "persistent", Choices: []string{"persistent", "guest", "incognito"}, Help: "whether conversations are kept"},
 		{Name: "output", Default: "table", Choices: []string{"table", "json", "jsonl"}, Help: "how results are printed"},
 		{Name: "color", Default: "auto", Choices: []string{"auto", "always", "never"}, Help: "colour on a terminal"},
+		{Name: "plain", Default: "false", Choices: []string{"true", "false", "1", "0"}, Help: "chat line by line, without a screen of its own"},
 		{Name: "log.level", Default: "warn", Choices: []string{"debug", "info", "warn", "error"}, Help: "least severe log record on stderr"},
 		{Name: "log.format", Default: "text", Choices: []string{"text", "json"}, Help: "form of log records"},
 		{Name: "metrics.file", Type: Path, Help: "file that what runs did is counted in, for Prometheus", grants: always},
