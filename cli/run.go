@@ -56,10 +56,10 @@ func findRun(ctx context.Context, store selvage.Store, id selvage.RunID) (*selva
 	return &page.Items[0], nil
 }
 
-// headOfRun loads the thread of a run, without its messages.
-func headOfRun(ctx context.Context, store selvage.Store, run *selvage.Run) (*selvage.Head, error) {
+// bareHead loads a thread without its messages.
+func bareHead(ctx context.Context, store selvage.Store, id selvage.ThreadID) (*selvage.Head, error) {
 	none := 0
-	head, err := store.Load(ctx, run.ThreadID, selvage.LoadOptions{Messages: &none})
+	head, err := store.Load(ctx, id, selvage.LoadOptions{Messages: &none})
 	return &head, err
 }
 

@@ -173,7 +173,7 @@ func (r *runFilter) page(ctx context.Context, store selvage.Store, limit int, cu
 // they took effect: those that somebody is asked about, and those whose process
 // is no more. As long as a process leads the run its calls are known to it.
 func unknownCalls(ctx context.Context, store selvage.Store, run *selvage.Run, now time.Time) ([]unknownCall, error) {
-	head, err := headOfRun(ctx, store, run)
+	head, err := bareHead(ctx, store, run.ThreadID)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (a *app) runDocument(ctx context.Context, store selvage.Store, run *selvage
 	if !run.Status.Open() {
 		return doc, s, nil
 	}
-	head, err := headOfRun(ctx, store, run)
+	head, err := bareHead(ctx, store, run.ThreadID)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -113,7 +113,7 @@ func (w *runWatching) begin(ctx context.Context, store selvage.Store) (selvage.P
 	case w.after != "":
 		return after, w.position(&after)
 	case w.fresh:
-		head, err := headOfRun(ctx, store, w.run)
+		head, err := bareHead(ctx, store, w.run.ThreadID)
 		if err == nil {
 			// It may have gone on before this point was known.
 			w.run, err = findRun(ctx, store, w.run.ID)
@@ -153,7 +153,7 @@ func (w *runWatching) end(ctx context.Context, store selvage.Store, run *selvage
 func (a *app) ending(ctx context.Context, store selvage.Store, run *selvage.Run) error {
 	f := &failure{exit: exitFailed, class: "run_failed", details: runFacts(run)}
 	if run.Status == selvage.RunWaiting {
-		head, err := headOfRun(ctx, store, run)
+		head, err := bareHead(ctx, store, run.ThreadID)
 		if err != nil {
 			return err
 		}

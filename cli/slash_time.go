@@ -28,6 +28,7 @@ func (c *conversation) forkHere(ctx context.Context, as string) error {
 	}
 	from := c.id
 	c.id = doc.ID
+	c.warnUndone(doc.Undone)
 	c.err.line("this is %s now, a fork of %s at version %d", doc.ID, from, doc.ForkedFrom.Version)
 	if c.kept() {
 		c.err.line("back to the other one: %s", c.again("chat", "--thread", quote(string(from))))
@@ -55,7 +56,7 @@ func (c *conversation) rewindTurns(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("/rewind: %w", err)
 	}
-	c.warnUndone(doc)
+	c.warnUndone(doc.Undone)
 	c.err.line("back at version %d", to)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 type forkedDocument struct {
 	changedDocument
 	ForkedFrom *selvage.ForkOrigin `json:"forked_from"`
+	Undone     []undoneCall        `json:"not_undone"` // calls whose effects the fork does not know of
 }
 
 func (a *app) threadForkCommand() *cobra.Command {
@@ -23,7 +24,7 @@ func (a *app) threadForkCommand() *cobra.Command {
 		Use: "fork ID", Short: "Begin a new thread with what a thread is, or was", Args: exactly(1, "the id of a thread"), ValidArgsFunction: a.completeThreads,
 		Long: `Begin a new thread with the messages and the state that a thread has, or had at
 a version. Both go on independently of each other. The id of the new thread is
-printed.`,
+printed. What tools did after that version is done all the same, and is told.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeThread(cmd.Context(), args[0], func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
 				req := selvage.ForkRequest{From: id, At: at.v, To: selvage.ThreadID(as)}
@@ -39,6 +40,7 @@ printed.`,
 				if err != nil {
 					return notReached(ctx, store, id, at.v, err)
 				}
+				a.warnUndone(doc.Undone)
 				return a.show(doc, func() {
 					a.out.line("%s", doc.ID)
 					a.note("forked from %s at version %d; go on: %s", id, doc.ForkedFrom.Version, a.again("chat", "--thread", quote(string(doc.ID))))
@@ -72,10 +74,13 @@ func fork(ctx context.Context, store selvage.Store, req selvage.ForkRequest) (*f
 	if err != nil {
 		return nil, err
 	}
-	none := 0
-	head, err := store.Load(ctx, req.To, selvage.LoadOptions{Messages: &none})
+	head, err := bareHead(ctx, store, req.To)
 	if err != nil {
 		return nil, err
 	}
-	return &forkedDocument{changedDocument{req.To, receipt.Version, receipt.Hash}, head.Thread.ForkedFrom}, nil
+	doc := &forkedDocument{changedDocument{req.To, receipt.Version, receipt.Hash}, head.Thread.ForkedFrom, []undoneCall{}}
+	if doc.ForkedFrom != nil {
+		doc.Undone, err = effectsBeyond(ctx, store, req.From, doc.ForkedFrom.Version)
+	}
+	return doc, err
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,14 +24,6 @@ type rewoundDocument struct {
 	Undone []undoneCall    `json:"not_undone"` // calls with effects that stay
 }
 
-// undoneCall is a tool call that ran after the version a thread went back to.
-type undoneCall struct {
-	CallID  string             `json:"call_id"`
-	Name    string             `json:"name"`
-	Status  selvage.CallStatus `json:"status"`
-	Version selvage.Version    `json:"version"` // that says so
-}
-
 func (a *app) threadRewindCommand() *cobra.Command {
 	var to, at version
 	cmd := &cobra.Command{
@@ -49,7 +40,7 @@ and another rewind shows it again. Runs, costs and the effects of tools stay.`,
 				if err != nil {
 					return notReached(ctx, store, id, to.v, err)
 				}
-				a.warnUndone(doc)
+				a.warnUndone(doc.Undone)
 				return a.show(doc, func() { a.note("%s is back at version %d; that is version %d", id, doc.To, doc.Version) })
 			})
 		},
@@ -99,57 +90,4 @@ func explainRewind(id selvage.ThreadID, err error) error {
 		return f
 	}
 	return err
-}
-
-// effectsAfter returns the calls of once tools that may have had their effect
-// between two versions.
-func effectsAfter(ctx context.Context, store selvage.Store, id selvage.ThreadID, after, before selvage.Version) ([]undoneCall, error) {
-	calls := []undoneCall{}
-	index := make(map[string]int)
-	limit := selvage.MaxPage
-	q := selvage.ChangeQuery{After: after, Before: before, Limit: &limit}
-	for {
-		page, err := store.Changes(ctx, id, q)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Items {
-			set, err := page.Items[i].Set()
-			if err != nil {
-				return nil, err
-			}
-			for _, u := range set.Calls {
-				at, known := index[u.CallID]
-				switch {
-				case known:
-					calls[at].Status, calls[at].Version = u.Status, page.Items[i].Version
-				case u.Effect == selvage.EffectOnce:
-					index[u.CallID] = len(calls)
-					calls = append(calls, undoneCall{u.CallID, u.Name, u.Status, page.Items[i].Version})
-				}
-			}
-		}
-		if page.Next == "" {
-			break
-		}
-		q.Cursor = page.Next
-	}
-	kept := []undoneCall{}
-	for _, c := range calls {
-		if c.Status != selvage.CallFailed && c.Status != selvage.CallCancelled && c.Status != selvage.CallSuspended {
-			kept = append(kept, c)
-		}
-	}
-	return kept, nil
-}
-
-// warnUndone tells, also with --quiet, what a rewind cannot take back.
-func (a *app) warnUndone(doc *rewoundDocument) {
-	for _, c := range doc.Undone {
-		what := "was done"
-		if c.Status != selvage.CallSucceeded {
-			what = "may have been done"
-		}
-		a.tell("%s", fmt.Sprintf("not undone: %s %s at version %d (call %s)", c.Name, what, c.Version, c.CallID))
-	}
 }
