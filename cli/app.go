@@ -175,6 +175,8 @@ func (a *app) lookupFlag(cmd *cobra.Command) func(key string) (string, string, b
 			return "never", "--no-color", true
 		case key == "tools.use":
 			name = "tool"
+		case key == "fallbacks":
+			name = "fallback"
 		case key == "memory_mode" && a.flags.incognito:
 			return "incognito", "--incognito", true
 		}

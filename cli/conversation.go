@@ -222,7 +222,7 @@ func (c *conversation) assemble(ctx context.Context, onActive runner.OnActive) e
 
 // runnerOf makes a runner of what a run is made of.
 func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
-	answers, err := c.openModel(m.model)
+	models, err := c.openModels(m)
 	if err != nil {
 		return nil, err
 	}
@@ -232,15 +232,17 @@ func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, on
 	}
 	limits := c.limits()
 	if limits.Spend != nil {
-		if err := c.checkPriced(answers); err != nil {
-			return nil, err
+		for _, answers := range models {
+			if err := c.checkPriced(answers); err != nil {
+				return nil, err
+			}
 		}
 	}
 	observers, err := c.observers()
 	if err != nil {
 		return nil, err
 	}
-	return runner.New(runner.Options{Store: c.store, Model: answers, System: m.system, Tools: tools, AgentID: agent,
+	return runner.New(runner.Options{Store: c.store, Model: models[0], Fallbacks: models[1:], System: m.system, Tools: tools, AgentID: agent,
 		Limits: limits, Stop: c.stopRules(), OnActive: onActive, Observers: observers, Logger: c.log})
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/selvagehq/selvage/tool/builtin"
 )
 
-// noTools is what --tool says to take tools away.
+// noTools is what --tool says to take tools away, and --fallback models.
 const noTools = "none"
 
 // maxSystemBytes bounds a system prompt that is read from a file.
@@ -23,15 +23,16 @@ const maxSystemBytes = 1 << 20
 
 // makeup is what a run is made of, as far as a thread remembers it.
 type makeup struct {
-	model  string
-	system string
-	tools  []string
-	agent  string
+	model     string
+	fallbacks []string
+	system    string
+	tools     []string
+	agent     string
 }
 
 // makeupOf is what a run recorded.
 func makeupOf(spec *selvage.RunSpec) makeup {
-	m := makeup{model: spec.Model, system: spec.System}
+	m := makeup{model: spec.Model, fallbacks: spec.Fallbacks, system: spec.System}
 	for _, t := range spec.Tools {
 		m.tools = append(m.tools, t.Name)
 	}
@@ -43,6 +44,9 @@ func (m *makeup) differences(next *makeup) string {
 	var told []string
 	if m.model != next.model {
 		told = append(told, fmt.Sprintf("model %s instead of %s", next.model, m.model))
+	}
+	if !slices.Equal(m.fallbacks, next.fallbacks) {
+		told = append(told, fmt.Sprintf("fallbacks %s instead of %s", named(next.fallbacks), named(m.fallbacks)))
 	}
 	if m.system != next.system {
 		told = append(told, "another system prompt")
@@ -79,6 +83,9 @@ func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) 
 	}
 	if v := a.conf.Get("model"); last == nil || v.Source == settings.FromFlag {
 		m.model = v.Text
+	}
+	if v := a.conf.Get("fallbacks"); last == nil || v.Source == settings.FromFlag {
+		m.fallbacks = distinct(v.Words)
 	}
 	if v := a.conf.Get("system"); last == nil || v.Source == settings.FromFlag {
 		if m.system, err = a.systemText(v.Text); err != nil {

@@ -50,6 +50,22 @@ func (a *app) openModel(name string) (model.Model, error) {
 	return a.openService(provider, rest, price)
 }
 
+// openModels makes the model of a run, and after it those it falls back on.
+func (a *app) openModels(m *makeup) ([]model.Model, error) {
+	var models []model.Model
+	for i, name := range append([]string{m.model}, m.fallbacks...) {
+		if i > 0 && name == m.model {
+			continue // it was chosen to be the first
+		}
+		opened, err := a.openModel(name)
+		if err != nil {
+			return nil, err
+		}
+		models = append(models, opened)
+	}
+	return models, nil
+}
+
 // openService makes a model of a service that speaks the protocol that all of
 // them offer.
 func (a *app) openService(provider, name string, price *model.Price) (model.Model, error) {

@@ -13,8 +13,9 @@ import (
 // reply once and only after it is recorded.
 type teller struct {
 	*app
-	live bool // deltas go to stdout
-	open bool // stdout stands in the middle of a line
+	live   bool   // deltas go to stdout
+	open   bool   // stdout stands in the middle of a line
+	spoken spoken // on stdout, of the answer that is coming
 }
 
 func newTeller(a *app) *teller {
@@ -24,12 +25,16 @@ func newTeller(a *app) *teller {
 func (t *teller) event(e *runner.Event) {
 	switch e.Kind {
 	case runner.EventDelta:
-		if t.live && e.Text != "" {
-			t.out.text(e.Text)
-			t.open = !strings.HasSuffix(e.Text, "\n")
+		if t.live {
+			t.show(t.spoken.hear(e.Text))
 		}
 	case runner.EventRetry:
 		t.aside("trying again: %s", e.Note)
+		t.spoken.restart()
+	case runner.EventContinue:
+		if !t.open { // what comes next may belong to the same word
+			t.aside("going on: %s", e.Note)
+		}
 	case runner.EventQueued:
 		t.aside("thread %s is in use by %s; waiting for it", e.ThreadID, e.Note)
 	case runner.EventCall:
@@ -41,11 +46,25 @@ func (t *teller) event(e *runner.Event) {
 			t.aside("%s", e.Note)
 		}
 	case selvage.EventMessage:
+		if e.Message.Role == selvage.RoleAssistant && t.live {
+			t.show(t.spoken.end())
+		}
 		t.breakLine()
 	case selvage.EventRun:
 		if e.Run.ID != e.RunID && e.Run.Outcome != nil {
 			t.aside("run %s was interrupted and is ended: %s", e.Run.ID, e.Run.Outcome.Detail)
 		}
+	}
+}
+
+// show shows what an answer goes on with, or all of it anew.
+func (t *teller) show(text string, anew bool) {
+	if anew {
+		t.aside("the answer is another this time:")
+	}
+	if text != "" {
+		t.out.text(text)
+		t.open = !strings.HasSuffix(text, "\n")
 	}
 }
 

@@ -71,6 +71,7 @@ func Keys() []Key {
 		{Name: "store", Type: Store, Help: "where threads are kept (default: selvage.db in the home)", grants: leaves},
 		{Name: "stores.*", Type: Store, Help: "stores with a name, used as @name", grants: always},
 		{Name: "model", Help: "PROVIDER/NAME for new threads"},
+		{Name: "fallbacks", Type: Words, Help: "models that answer for new threads when the one before cannot"},
 		{Name: "system", Help: "system prompt for new threads: text, or @FILE", grants: fromFile},
 		{Name: "user", Help: "whom new threads belong to"},
 		{Name: "agent", Help: "agent that new runs are recorded under"},
