@@ -67,7 +67,8 @@ type Scene struct {
 	Tool     *ToolSpec   // before and after a tool; nil if there is no tool of that name
 	Decision *Decision   // before and after a tool: that on which a suspended call goes on
 	Result   *ToolResult // after a tool
-	Outcome  *Outcome    // at the end of the run
+	Outcome  *Outcome    // at the end of the run; nil if it waits
+	Waiting  *Waiting    // at the end of the run, if it waits
 }
 
 // Effects is what a hook wants done. The zero value is nothing.

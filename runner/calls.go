@@ -2,8 +2,7 @@ package runner
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -12,42 +11,167 @@ import (
 	"github.com/selvagehq/selvage/tool"
 )
 
-// task is a call and what is to be done about it.
-type task struct {
-	call    selvage.ToolCall
-	bound   *tool.Bound         // nil if there is no tool of that name
-	verdict *selvage.ToolResult // the result, if it is clear without running the tool
-	journal bool                // it is journalled as started
+// openCall is a call of the run that has no result yet.
+type openCall struct {
+	call  selvage.ToolCall
+	step  int                // the turn it was made in
+	offer []selvage.ToolSpec // what the model was offered there
 }
 
-// plan judges the calls of an answer and journals the start of those that are
-// about to have an effect which must not be repeated.
-func (x *run) plan(calls []selvage.ToolCall, offer []selvage.ToolSpec) []task {
-	todo := make([]task, len(calls))
-	for i, call := range calls {
-		t := &todo[i]
-		t.call, t.bound = call, x.r.tools[call.Name]
+// task is an open call and what is to be done about it.
+type task struct {
+	openCall
+	bound    *tool.Bound         // nil if there is no tool of that name
+	verdict  *selvage.ToolResult // the result, if it is clear without running the tool
+	denied   bool                // the verdict is that it may not run
+	ticket   *selvage.Ticket     // what it has to wait for first
+	decision *selvage.Decision   // on which it goes on
+}
+
+// plan judges open calls and journals the start of those that are about to
+// have an effect which must not be repeated. Those that can do nothing yet are
+// left out.
+func (x *run) plan(ctx context.Context, open []openCall) []task {
+	todo := make([]task, 0, len(open))
+	held := x.spec.ToolCalls == selvage.ToolCallsBatch && x.anySuspended(open)
+	behind := 0 // the turn whose further calls wait for one before them
+	for i := range open {
+		o := &open[i]
+		c := x.journalled(o.call.ID)
+		fresh := c == nil || c.Status == selvage.CallResuming && c.Decision == nil && c.Ticket == ""
 		switch {
-		case mayHaveRun(x.status(call.ID)):
-			// Begun by a process that died: nobody knows whether it happened.
-			t.journal, t.verdict = true, unknownOutcome(call.Name)
+		case c != nil && c.Status == selvage.CallSuspended:
+			behind = x.blocks(o.step, behind)
 			continue
-		case t.bound == nil || !offered(offer, call.Name):
-			t.bound, t.verdict = nil, notOffered(call.Name, offer)
+		case fresh && behind == o.step, held && c != nil && c.Status == selvage.CallResuming:
 			continue
 		}
-		if err := t.bound.Check(x.toolCall(&call)); err != nil {
-			failed := tool.Failed("%v", err)
-			t.verdict = &failed
-			continue
+		t := x.judge(ctx, o, c)
+		if t.ticket != nil {
+			behind = x.blocks(o.step, behind)
+		} else if t.verdict == nil && !x.hooked(selvage.MomentBeforeTool) {
+			x.journalStart(&t)
 		}
-		if spec := t.bound.Spec(); spec.Effect == selvage.EffectOnce {
-			t.journal = true
-			x.journal(selvage.CallUpdate{CallID: call.ID, Name: call.Name, Effect: spec.Effect,
-				Status: selvage.CallStarted, IdempotencyKey: call.ID})
-		}
+		todo = append(todo, t)
 	}
 	return todo
+}
+
+// blocks returns the turn whose calls wait after one of turn step was
+// suspended.
+func (x *run) blocks(step, before int) int {
+	if x.together() {
+		return before
+	}
+	return step
+}
+
+// together reports whether the calls of a turn run at once.
+func (x *run) together() bool {
+	return x.spec.ToolCalls == selvage.ToolCallsParallel || x.spec.ToolCalls == selvage.ToolCallsBatch
+}
+
+// anySuspended reports whether one of the calls waits for a decision.
+func (x *run) anySuspended(open []openCall) bool {
+	return slices.ContainsFunc(open, func(o openCall) bool { return x.status(o.call.ID) == selvage.CallSuspended })
+}
+
+// journalStart journals that a call of effect once is about to run.
+func (x *run) journalStart(t *task) {
+	if spec := t.bound.Spec(); spec.Effect == selvage.EffectOnce {
+		if _, here := x.touched[t.call.ID]; !here {
+			x.touched[t.call.ID] = false
+		}
+		x.journal(selvage.CallUpdate{CallID: t.call.ID, Name: t.call.Name, Effect: spec.Effect,
+			Status: selvage.CallStarted, IdempotencyKey: t.call.ID})
+	}
+}
+
+// judge finds out what is to be done about an open call; c is what the journal
+// says about it.
+func (x *run) judge(ctx context.Context, o *openCall, c *selvage.Call) task {
+	t := task{openCall: *o, bound: x.r.tools[o.call.Name]}
+	if t.bound != nil && !offered(o.offer, o.call.Name) {
+		t.bound = nil
+	}
+	if c != nil && c.Decision != nil && c.Status != selvage.CallStarted {
+		x.heed(&t, c)
+	}
+	switch {
+	case t.verdict != nil:
+	case c != nil && c.Status == selvage.CallStarted:
+		x.judgeUnknown(ctx, &t, c)
+	case t.bound == nil:
+		t.verdict = notOffered(o.call.Name, o.offer)
+	default:
+		x.judgeFresh(ctx, &t, c == nil || c.Ticket == "")
+	}
+	return t
+}
+
+// judgeFresh checks the arguments of a call and, if that has not been decided
+// yet, whether its tool wants somebody to be asked.
+func (x *run) judgeFresh(ctx context.Context, t *task, gated bool) {
+	c := x.toolCall(t)
+	if err := t.bound.Check(c); err != nil {
+		t.verdict = failed(err)
+		return
+	}
+	if !gated {
+		return
+	}
+	if err := t.bound.Gate(ctx, c); err != nil {
+		if t.ticket = suspension(err); t.ticket == nil {
+			x.report(ctx, t, err)
+			t.verdict = failed(err)
+		}
+	}
+}
+
+// heed takes up the decision about a call.
+func (x *run) heed(t *task, c *selvage.Call) {
+	d, err := c.Decided()
+	if err != nil {
+		t.verdict = failed(err)
+		return
+	}
+	t.decision = d
+	switch {
+	case d.Action != selvage.DecisionResume:
+		t.verdict, t.denied = deniedResult(d.Reason, waitsUnknown(c)), true
+	case d.Result != nil:
+		result := resultOf(d.Result)
+		t.verdict = &result
+	case d.Arguments != nil:
+		t.call.Arguments = d.Arguments
+	}
+}
+
+// resultOf makes the result of a call of what a decision says it is.
+func resultOf(value json.RawMessage) selvage.ToolResult {
+	var text string
+	if json.Unmarshal(value, &text) == nil && strings.HasPrefix(strings.TrimSpace(string(value)), `"`) {
+		return tool.Text(text)
+	}
+	return tool.Text(string(value))
+}
+
+// deniedResult is what the model reads of a call that may not run.
+func deniedResult(reason string, unknown bool) *selvage.ToolResult {
+	text := "denied"
+	if reason != "" {
+		text += ": " + reason
+	}
+	if unknown {
+		text += "\nIt had been interrupted before: whether it took effect is unknown."
+	}
+	result := tool.Failed("%s", text)
+	return &result
+}
+
+func failed(err error) *selvage.ToolResult {
+	result := tool.Failed("%v", err)
+	return &result
 }
 
 func offered(offer []selvage.ToolSpec, name string) bool {
@@ -66,145 +190,27 @@ func notOffered(name string, offer []selvage.ToolSpec) *selvage.ToolResult {
 	return &result
 }
 
-// unknownOutcome is the result of a call that may or may not have happened.
-func unknownOutcome(name string) *selvage.ToolResult {
-	result := tool.Failed("%s was interrupted. Its outcome is unknown: it may or may not have taken effect, and it was not repeated.", name)
-	return &result
-}
-
-// answerAll answers the calls one after the other and records their results,
-// that of a journalled call before the next begins, and others before they are
-// too much for one change.
-func (x *run) answerAll(ctx context.Context, todo []task) error {
-	for i := range todo {
-		if err := ended(ctx); err != nil {
-			return err
-		}
-		if err := x.answer(ctx, &todo[i]); err != nil {
-			return err
-		}
-		if i == len(todo)-1 || todo[i].journal || x.pending.large() {
-			if err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// answer finds the result of one call and adds it to what is to be recorded.
-// An error leaves the call unanswered.
-func (x *run) answer(ctx context.Context, t *task) error {
-	scene := selvage.Scene{Moment: selvage.MomentBeforeTool, Call: &t.call}
-	if t.bound != nil {
-		spec := t.bound.Spec()
-		scene.Tool = &spec
-	}
-	before, err := x.at(ctx, scene)
-	if err != nil {
-		return err
-	}
-	if t.verdict == nil {
-		t.verdict = before.Answer
-	}
-	result := t.verdict
-	if result == nil {
-		if err := ended(ctx); err != nil {
-			return err
-		}
-		var ops state.Patch
-		if result, ops, err = x.call(ctx, t); err != nil {
-			return err
-		}
-		// The state is as the tool saw it, so what applied there applies.
-		if err := x.patch("tool:"+t.call.Name, ops); err != nil {
-			return fmt.Errorf("apply the patch of call %q: %w", t.call.ID, err)
-		}
-	}
-	x.conclude(t.call, *result, t.journal)
-	scene.Moment, scene.Result = selvage.MomentAfterTool, result
-	_, err = x.at(ctx, scene)
-	return err
-}
-
-// call runs the tool of a call.
-func (x *run) call(ctx context.Context, t *task) (*selvage.ToolResult, state.Patch, error) {
-	e := x.event(EventCall)
-	e.Call = &t.call
-	x.out.emit(e)
-	c := x.toolCall(&t.call)
-	x.touched[t.call.ID] = true
-	inside, over := x.observe(ctx, Activity{Kind: ActivityTool, Tool: t.call.Name, CallID: t.call.ID, Effect: t.bound.Spec().Effect})
-	result, err := x.execute(inside, t, c)
-	var asks *tool.Suspended
-	over(Ended{Err: err, Failed: result.Failed, Suspended: errors.As(err, &asks)})
-	if cause := ended(ctx); err != nil && cause != nil && errors.Is(err, ctx.Err()) {
-		return nil, nil, cause
-	}
-	x.report(ctx, t, err)
-	if result.Failed {
-		return &result, nil, nil
-	}
-	return &result, c.Patches(), nil
-}
-
-// execute runs a tool in a goroutine of its own, which it waits for, so that
-// progress is told in the goroutine of the run.
-func (x *run) execute(ctx context.Context, t *task, c *tool.Call) (result selvage.ToolResult, err error) {
-	progress, done := make(chan string), make(chan struct{})
-	c.OnProgress = func(text string) {
-		select {
-		case progress <- text:
-		case <-done:
-		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	go func() {
-		defer close(done)
-		result, err = t.bound.Run(ctx, c)
-	}()
-	defer func() {
-		cancel()
-		<-done
-	}()
-	for {
-		select {
-		case text := <-progress:
-			e := x.event(EventProgress)
-			e.Call, e.Note = &t.call, text
-			x.out.emit(e)
-		case <-done:
-			return result, err
-		}
-	}
-}
-
-// report logs why a tool failed.
-func (x *run) report(ctx context.Context, t *task, err error) {
-	var crash *tool.PanicError
-	switch {
-	case errors.As(err, &crash):
-		x.log.ErrorContext(ctx, "tool panicked", "run", x.id, "call", t.call.ID, "tool", t.call.Name,
-			"panic", crash.Value, "stack", string(crash.Stack))
-	case err != nil:
-		x.log.DebugContext(ctx, "tool failed", "run", x.id, "call", t.call.ID, "tool", t.call.Name, "err", err)
-	}
-}
-
 // conclude ends a call with a result.
-func (x *run) conclude(call selvage.ToolCall, result selvage.ToolResult, journalled bool) {
+func (x *run) conclude(t *task, result selvage.ToolResult) {
 	result.Content = fit(result.Content, maxResultBytes)
-	m := resultMessage(call.ID, result)
-	m.Step = x.step
+	m := resultMessage(t.call.ID, result)
+	m.Step = t.step
 	x.say(m)
-	if journalled {
+	if x.status(t.call.ID) != "" {
 		status := selvage.CallSucceeded
-		if result.Failed {
+		switch {
+		case t.denied:
+			status = selvage.CallCancelled
+		case result.Failed:
 			status = selvage.CallFailed
 		}
-		x.journal(selvage.CallUpdate{CallID: call.ID, Status: status})
+		x.journal(selvage.CallUpdate{CallID: t.call.ID, Status: status})
 	}
-	x.forget(call.ID)
+	x.open = slices.DeleteFunc(x.open, func(o openCall) bool { return o.call.ID == t.call.ID })
+	if t.step < x.answers || len(x.reply.ToolCalls) == 0 {
+		x.news = true
+	}
+	x.forget(t.call.ID)
 }
 
 // forget deletes what a call has kept for itself.
@@ -221,7 +227,7 @@ func (x *run) forget(callID string) {
 }
 
 // toolCall is a call as its tool is given it.
-func (x *run) toolCall(call *selvage.ToolCall) *tool.Call {
-	return &tool.Call{ThreadID: x.thread, RunID: x.id, UserID: x.user, Step: x.step, ID: call.ID, Name: call.Name,
-		Arguments: call.Arguments, IdempotencyKey: call.ID, Before: x.doc}
+func (x *run) toolCall(t *task) *tool.Call {
+	return &tool.Call{ThreadID: x.thread, RunID: x.id, UserID: x.user, Step: t.step, ID: t.call.ID, Name: t.call.Name,
+		Arguments: t.call.Arguments, IdempotencyKey: t.call.ID, Before: x.doc, Decision: t.decision}
 }

@@ -91,8 +91,9 @@ func (x *run) take(c *selvage.Change) (*IncompatibleError, error) {
 		}
 	}
 	x.version = c.Version
+	x.seen.Store(int64(x.version))
 	x.belong(set.Thread)
-	x.note(set.Calls)
+	x.note(&set, c.At)
 	x.remember(added)
 	return found, nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,8 +26,10 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 	if errors.As(cause, &failed) && !x.salvage(failed) {
 		return nil, failed
 	}
-	if cause != nil {
-		x.closeCalls()
+	if cause != nil || len(x.open) > 0 {
+		var why *CancelledError
+		errors.As(cause, &why)
+		x.closeCalls(why)
 		if failed == nil && !x.pending.empty() {
 			if err := x.checkpoint(ctx, checkpoint{reason: x.natural()}); err != nil {
 				cause, outcome = err, x.verdict(ctx, err)
@@ -41,8 +44,7 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 	}
 	x.lastHooks(ctx, outcome)
 	if outcome.Kind == selvage.OutcomeCancelled {
-		x.say(selvage.Message{Role: selvage.RoleSystem, Visibility: selvage.VisibleInternal, Step: x.step,
-			Content: selvage.Text("[The run was cancelled here, before it was complete.]")})
+		x.say(cancelNote(x.step))
 	}
 	return x.conclusion(ctx, outcome, cause, failed != nil)
 }
@@ -121,6 +123,9 @@ func (x *run) happened() delta {
 // natural is the reason of a change that records what is pending.
 func (x *run) natural() selvage.Reason {
 	reason := selvage.ReasonUserMessage
+	if len(x.pending.calls) > 0 {
+		reason = selvage.ReasonToolResults
+	}
 	for i := range x.pending.messages {
 		switch x.pending.messages[i].Role {
 		case selvage.RoleTool:
@@ -133,25 +138,36 @@ func (x *run) natural() selvage.Reason {
 }
 
 // closeCalls answers the calls that a run leaves behind when it ends early, so
-// that none stays without a result.
-func (x *run) closeCalls() {
+// that none stays without a result, and ends those in the journal. If a call
+// was denied the results say so.
+func (x *run) closeCalls(why *CancelledError) {
 	for _, c := range unanswered(x.messages(), x.id) {
-		x.answerInterrupted(c, x.id, x.status(c.ID) != "" && x.touched[c.ID])
+		x.closeCall(c, x.id, why)
 	}
+	for _, id := range slices.Sorted(maps.Keys(x.calls)) {
+		// The message that made it is beyond the window.
+		if c := x.journalled(id); c != nil && c.RunID == x.id {
+			x.closeCall(selvage.ToolCall{ID: id, Name: c.Name}, x.id, why)
+		}
+	}
+	x.open = nil
 }
 
-// answerInterrupted ends a call of a run that goes on no more. If it is unknown
+// closeCall ends a call of a run that goes on no more. If it is unknown
 // whether it took effect the result says so.
-func (x *run) answerInterrupted(c selvage.ToolCall, owner selvage.RunID, unknown bool) {
-	result := tool.Failed("%s %s has no result: the run ended first.", interrupted, c.Name)
-	status := selvage.CallCancelled
-	if unknown {
+func (x *run) closeCall(c selvage.ToolCall, owner selvage.RunID, why *CancelledError) {
+	recorded := x.journalled(c.ID)
+	result, status := tool.Failed("%s %s has no result: the run ended first.", interrupted, c.Name), selvage.CallCancelled
+	switch unknown := recorded != nil && x.maybeHappened(recorded); {
+	case why != nil && why.Code == CodeDenied && recorded != nil && recorded.Status != selvage.CallStarted:
+		result = *deniedResult(why.Reason, unknown)
+	case unknown:
 		result, status = *unknownOutcome(c.Name), selvage.CallFailed
 	}
 	m := resultMessage(c.ID, result)
 	m.RunID = owner
 	x.say(m)
-	if x.status(c.ID) != "" {
+	if recorded != nil {
 		x.journal(selvage.CallUpdate{CallID: c.ID, Status: status})
 	}
 }
@@ -164,7 +180,7 @@ func (x *run) lastHooks(ctx context.Context, outcome selvage.Outcome) {
 	}
 }
 
-// result is what the caller is told of an ended run.
+// result is what the caller is told of a run that is done.
 func (x *run) result(outcome selvage.Outcome, cause error) (*Result, error) {
 	result := &Result{ThreadID: x.thread, RunID: x.id, Outcome: outcome, Usage: x.usage, Cost: x.cost,
 		Steps: x.answers, Version: x.version}

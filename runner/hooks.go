@@ -22,7 +22,7 @@ func (e *hookError) Unwrap() error { return e.err }
 
 // at calls the hooks of a moment one after the other, each on what those
 // before it did, and returns what counts at that moment alone: the tools all
-// of them leave, and the first answer given.
+// of them leave, and the first answer and the first ticket given.
 func (x *run) at(ctx context.Context, scene selvage.Scene) (selvage.Effects, error) {
 	var sum selvage.Effects
 	hooks := x.r.opts.Hooks
@@ -41,6 +41,9 @@ func (x *run) at(ctx context.Context, scene selvage.Scene) (selvage.Effects, err
 		}
 		if sum.Answer == nil {
 			sum.Answer = effects.Answer
+		}
+		if sum.Suspend == nil {
+			sum.Suspend = effects.Suspend
 		}
 		switch {
 		case effects.Tools == nil:

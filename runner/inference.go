@@ -39,7 +39,7 @@ type inquiry struct {
 func (x *run) infer(ctx context.Context, offer []selvage.ToolSpec) (*model.Response, error) {
 	retry := x.r.opts.Retry
 	q := &inquiry{x: x, at: x.first, answer: &answer{id: selvage.NewID()},
-		req: model.Request{System: x.spec.System, Messages: window(x.messages(), x.keep), Tools: offer,
+		req: model.Request{System: x.spec.System, Messages: x.view(), Tools: offer,
 			MaxOutputTokens: x.spec.MaxOutputTokens},
 		wait: &backoff.ExponentialBackOff{InitialInterval: retry.Initial, MaxInterval: retry.Max, Multiplier: 2, RandomizationFactor: 0.2}}
 	q.wait.Reset()

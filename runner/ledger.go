@@ -3,6 +3,7 @@ package runner
 import (
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -20,10 +21,11 @@ type ledger struct {
 	log      *slog.Logger
 
 	version selvage.Version
-	user    string                        // whom the thread belongs to
-	base    state.Document                // recorded
-	window  []selvage.Message             // the last recorded ones; may hold more than keep
-	calls   map[string]selvage.CallStatus // recorded calls that have not ended
+	user    string                   // whom the thread belongs to
+	base    state.Document           // recorded
+	window  []selvage.Message        // the last recorded ones; may hold more than keep
+	calls   map[string]*selvage.Call // recorded calls that have not ended
+	seen    atomic.Int64             // version, for whoever watches from another goroutine
 
 	doc     state.Document // base with what is pending
 	pending delta
@@ -80,10 +82,11 @@ func (d *delta) drop(a attempt) {
 func (l *ledger) load(head *selvage.Head) {
 	l.version, l.base, l.doc = head.Thread.Version, head.State, head.State
 	l.window, l.pending, l.unsure = head.Messages, delta{}, nil
+	l.seen.Store(int64(l.version))
 	l.user = head.Thread.UserID
-	l.calls = make(map[string]selvage.CallStatus, len(head.OpenCalls))
+	l.calls = make(map[string]*selvage.Call, len(head.OpenCalls))
 	for i := range head.OpenCalls {
-		l.calls[head.OpenCalls[i].ID] = head.OpenCalls[i].Status
+		l.calls[head.OpenCalls[i].ID] = &head.OpenCalls[i]
 	}
 }
 
@@ -120,19 +123,30 @@ func (l *ledger) patch(source string, ops state.Patch) error {
 	return nil
 }
 
-// status is where a journalled call stands in what is recorded or to be, or ""
-// if it is not journalled or has ended.
-func (l *ledger) status(callID string) selvage.CallStatus {
-	status := l.calls[callID]
+// journalled is a call as the journal has it in what is recorded or to be, or
+// nil if it is not in there or has ended.
+func (l *ledger) journalled(callID string) *selvage.Call {
+	call := l.calls[callID]
 	for i := range l.pending.calls {
 		if u := &l.pending.calls[i]; u.CallID == callID {
-			status = u.Status
+			if next, err := u.Apply(call, l.thread, "", time.Time{}); err == nil {
+				call = next
+			}
 		}
 	}
-	if status.Terminal() {
-		return ""
+	if call != nil && call.Status.Terminal() {
+		return nil
 	}
-	return status
+	return call
+}
+
+// status is where a journalled call stands, or "" if it is not journalled or
+// has ended.
+func (l *ledger) status(callID string) selvage.CallStatus {
+	if call := l.journalled(callID); call != nil {
+		return call.Status
+	}
+	return ""
 }
 
 // remember adds recorded messages to the window.
@@ -140,7 +154,7 @@ func (l *ledger) remember(messages []selvage.Message) {
 	l.window = append(l.window, messages...)
 	if len(l.window) > 2*l.keep {
 		from := cut(l.window, l.keep)
-		if open := openCall(l.window); open >= 0 {
+		if open := lastOpen(l.window); open >= 0 {
 			from = min(from, open)
 		}
 		l.window = slices.Clone(l.window[from:])
@@ -148,12 +162,14 @@ func (l *ledger) remember(messages []selvage.Message) {
 }
 
 // note keeps account of journalled calls that are recorded.
-func (l *ledger) note(calls []selvage.CallUpdate) {
-	for i := range calls {
-		if calls[i].Status.Terminal() {
-			delete(l.calls, calls[i].CallID)
-		} else {
-			l.calls[calls[i].CallID] = calls[i].Status
+func (l *ledger) note(set *selvage.ChangeSet, at time.Time) {
+	for i := range set.Calls {
+		u := &set.Calls[i]
+		call, err := u.Apply(l.calls[u.CallID], l.thread, set.RunID, at)
+		if err != nil || call.Status.Terminal() {
+			delete(l.calls, u.CallID)
+			continue
 		}
+		l.calls[u.CallID] = call
 	}
 }

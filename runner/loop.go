@@ -10,28 +10,77 @@ import (
 )
 
 // steps takes a prepared run through its turns and returns how it ended, and
-// why if it failed, was cancelled or ran out of time. A run that reached a limit
-// has not ended: it has x.waiting.
-func (x *run) steps(ctx context.Context) (selvage.Outcome, error) {
+// why if it failed, was cancelled or ran out of time; or that it waits.
+func (x *run) steps(ctx context.Context) (ending, error) {
 	outcome, err := x.start(ctx)
 	for outcome == nil && err == nil {
-		if err = ended(ctx); err != nil {
+		if err = x.halted(ctx); err != nil {
 			break
 		}
-		if outcome = x.tripped(); outcome != nil {
-			break
-		}
-		if outcome, x.waiting, err = x.limited(); x.waiting != nil {
-			return selvage.Outcome{}, nil
-		}
-		if outcome == nil && err == nil {
-			outcome, err = x.turn(ctx)
+		var result *Result
+		if outcome, result, err = x.next(ctx); result != nil {
+			return ending{result: result}, nil
 		}
 	}
 	if err != nil {
-		return x.verdict(ctx, err), err
+		return ending{outcome: x.verdict(ctx, err)}, err
 	}
-	return *outcome, nil
+	return ending{outcome: *outcome}, nil
+}
+
+// halted reports why a run cannot go on: its context has ended, or
+// somebody asked for its end.
+func (x *run) halted(ctx context.Context) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	calls := make([]selvage.Call, 0, len(x.calls))
+	for _, c := range x.calls {
+		calls = append(calls, *c)
+	}
+	if asked := endRequested(x.doc, calls); asked != nil {
+		return asked
+	}
+	return nil
+}
+
+// next does what is to be done now: something about calls that can go on, or
+// else one more turn. It returns an outcome if the run is over, and a result
+// if it waits.
+func (x *run) next(ctx context.Context) (*selvage.Outcome, *Result, error) {
+	todo, err := x.due(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case len(todo) > 0:
+		return nil, nil, x.perform(ctx, todo)
+	case x.stop != nil:
+		return x.stopped(), nil, nil
+	case x.waits():
+		result, err := x.park(ctx, x.waiting())
+		return nil, result, err
+	case x.saidAll():
+		return completed(model.FinishStop), nil, nil
+	}
+	if outcome := x.tripped(); outcome != nil {
+		return outcome, nil, nil
+	}
+	outcome, limit, err := x.limited()
+	if limit != nil {
+		result, err := x.park(ctx, limit)
+		return nil, result, err
+	}
+	if outcome == nil && err == nil {
+		outcome, err = x.turn(ctx)
+	}
+	return outcome, nil, err
+}
+
+// saidAll reports whether the model had nothing more to do when it answered
+// last, and nothing has come since.
+func (x *run) saidAll() bool {
+	return x.reply != nil && len(x.reply.ToolCalls) == 0 && len(x.open) == 0 && !x.news
 }
 
 // start calls the hooks of the run's start and, in a run that another process
@@ -48,36 +97,66 @@ func (x *run) start(ctx context.Context) (*selvage.Outcome, error) {
 	}
 	if x.resumed {
 		x.takeUp(ctx)
-		return x.catchUp(ctx)
+		return nil, x.catchUp(ctx)
 	}
 	return nil, nil
 }
 
-// catchUp goes on in the middle of a turn: it answers the calls that have no
-// result, or finds that the run had said its last word.
-func (x *run) catchUp(ctx context.Context) (*selvage.Outcome, error) {
+// catchUp finds out where in a turn another process left the run: what the
+// model said last, and which calls have no result.
+func (x *run) catchUp(ctx context.Context) error {
 	messages := x.messages()
 	said := lastAnswer(messages, x.id, x.answers)
-	var todo []task
+	x.open = x.leftOpen(messages, said)
 	if said >= 0 {
 		x.reply, x.stop = &messages[said], x.stopAsked(messages[said:])
-		switch {
-		case len(x.reply.ToolCalls) > 0:
-			todo = x.plan(unanswered(messages[said:], x.id), x.offeredWith(x.reply))
-		case x.stop == nil:
-			return completed(model.FinishStop), nil
+		x.news = lateResult(messages, said, x.id)
+	}
+	x.closeOrphans(func(id string) bool { return x.isOpen(id) })
+	if x.pending.empty() {
+		return nil
+	}
+	return x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults})
+}
+
+// leftOpen returns the calls of the run that have no result: those of its last
+// answer, and of earlier ones those that the journal knows. What else calls
+// tools came in with the input.
+func (x *run) leftOpen(messages []selvage.Message, said int) []openCall {
+	answered := make(map[string]bool)
+	for i := range messages {
+		if messages[i].Role == selvage.RoleTool {
+			answered[messages[i].ToolCallID] = true
 		}
 	}
-	x.closeOrphans(todo)
-	if !x.pending.empty() {
-		if err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults}); err != nil {
-			return nil, err
+	var open []openCall
+	for i := range messages {
+		m := &messages[i]
+		if m.RunID != x.id || m.Role != selvage.RoleAssistant {
+			continue
+		}
+		for _, c := range m.ToolCalls {
+			if !answered[c.ID] && (said >= 0 && i >= said || x.status(c.ID) != "") {
+				open = append(open, openCall{call: c, step: m.Step, offer: x.offeredWith(m)})
+			}
 		}
 	}
-	if err := x.answerAll(ctx, todo); err != nil {
-		return nil, err
-	}
-	return x.stopped(), nil
+	return open
+}
+
+// lateResult reports whether a result came after the last answer that is not
+// one of its calls.
+func lateResult(messages []selvage.Message, said int, run selvage.RunID) bool {
+	own := messages[said].ToolCalls
+	return slices.ContainsFunc(messages[said:], func(m selvage.Message) bool {
+		return m.Role == selvage.RoleTool && m.RunID == run &&
+			!slices.ContainsFunc(own, func(c selvage.ToolCall) bool { return c.ID == m.ToolCallID })
+	})
+}
+
+// isOpen reports whether a call of the run has no result yet.
+func (x *run) isOpen(callID string) bool {
+	return slices.ContainsFunc(x.open, func(o openCall) bool { return o.call.ID == callID })
 }
 
 // lastAnswer returns the index of the last of the answers that the model has
@@ -110,24 +189,25 @@ func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 	if err := x.checkpointPending(ctx); err != nil {
 		return nil, err
 	}
+	x.flying.Store(true)
 	response, err := x.infer(ctx, offer)
+	x.flying.Store(false)
 	if err != nil {
 		return nil, err
 	}
-	todo, err := x.accept(ctx, response, offer)
-	if err != nil {
+	if err := x.accept(ctx, response, offer); err != nil {
 		return nil, err
 	}
-	if len(todo) == 0 {
-		if x.stop != nil {
-			return x.stopped(), nil
-		}
-		return completed(response.Finish), nil
+	switch todo := x.todo; {
+	case len(todo) > 0:
+		x.todo = nil
+		return nil, x.perform(ctx, todo)
+	case len(x.open) > 0:
+		return nil, nil
+	case x.stop != nil:
+		return x.stopped(), nil
 	}
-	if err := x.answerAll(ctx, todo); err != nil {
-		return nil, err
-	}
-	return x.stopped(), nil
+	return completed(response.Finish), nil
 }
 
 // offer calls the hooks before an inference and returns the tools they leave.
@@ -136,7 +216,7 @@ func (x *run) offer(ctx context.Context) ([]selvage.ToolSpec, error) {
 		return x.tools, nil
 	}
 	effects, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentBeforeInference,
-		Messages: window(x.messages(), x.keep), Tools: x.tools})
+		Messages: x.view(), Tools: x.tools})
 	if err != nil || effects.Tools == nil {
 		return x.tools, err
 	}
@@ -150,27 +230,32 @@ func (x *run) offer(ctx context.Context) ([]selvage.ToolSpec, error) {
 }
 
 // accept records an answer of the model, with the start of the calls that must
-// not be repeated, and returns what there is to do about its calls.
-func (x *run) accept(ctx context.Context, response *model.Response, offer []selvage.ToolSpec) ([]task, error) {
+// not be repeated, and notes what there is to do about its calls.
+func (x *run) accept(ctx context.Context, response *model.Response, offer []selvage.ToolSpec) error {
 	x.answers++
 	reply := response.Message
 	reply.Step = x.step
 	x.markOffer(&reply, offer)
-	x.reply, x.superseded = &reply, true
+	x.reply, x.news, x.superseded = &reply, false, true
 	x.say(reply)
 	for _, moment := range []selvage.Moment{selvage.MomentAfterInference, selvage.MomentStepEnd} {
 		scene := selvage.Scene{Moment: moment, Reply: &reply}
 		if _, err := x.at(ctx, scene); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	todo := x.plan(reply.ToolCalls, offer)
+	made := make([]openCall, len(reply.ToolCalls))
+	for i, c := range reply.ToolCalls {
+		made[i] = openCall{call: c, step: x.step, offer: offer}
+	}
+	x.open = append(x.open, made...)
+	x.todo = x.plan(ctx, made)
 	err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonAssistantTurn,
 		runs: []selvage.RunUpdate{x.totals(selvage.RunRunning)}})
 	if err == nil {
 		x.settled(ctx)
 	}
-	return todo, err
+	return err
 }
 
 // checkpointPending records what is pending before something else begins.
@@ -207,11 +292,18 @@ func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 	var state *StateError
 	var hook *hookError
 	var provider *model.Error
+	var asked *CancelledError
+	cause := ended(ctx)
+	if cause == nil {
+		cause = err
+	}
 	switch {
 	case errors.As(err, &state):
 		outcome.Code = selvage.Code(state.Err)
 	case errors.Is(ended(ctx), errTimeout):
 		return *x.outOfTime()
+	case errors.As(cause, &asked):
+		return asked.outcome()
 	case ended(ctx) != nil:
 		return selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: ended(ctx).Error()}
 	case errors.As(err, &hook):

@@ -85,6 +85,9 @@ type Options struct {
 	// OnPartial says how an answer is asked for again that broke off. Empty
 	// means [Continue].
 	OnPartial OnPartial
+	// ToolCalls is how the calls of one turn run. Empty is
+	// [selvage.ToolCallsSequential].
+	ToolCalls selvage.ToolCalls
 
 	// OnActive is what a run does when another holds the thread. Empty means
 	// [Queue].
@@ -176,6 +179,8 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("Window", "the window may not be negative")
 	case o.LeaseTTL != 0 && o.LeaseTTL < time.Second:
 		return bad("LeaseTTL", "a lease lasts at least a second, so that it can be renewed in time")
+	case o.ToolCalls != "" && o.ToolCalls != selvage.ToolCallsSequential && o.ToolCalls != selvage.ToolCallsParallel && o.ToolCalls != selvage.ToolCallsBatch:
+		return bad("ToolCalls", string(o.ToolCalls)+" is not offered; use sequential, parallel or batch")
 	case o.OnActive != "" && o.OnActive != Queue && o.OnActive != Reject:
 		return bad("OnActive", string(o.OnActive)+" is not offered; use queue or reject")
 	}

@@ -15,12 +15,15 @@ import (
 const (
 	sourcePrepare = "runner:prepare"
 	sourceCallEnd = "runner:call_end"
+	sourceRequest = "runner:request" // what others ask of the run, and its being taken up
+	sourceStep    = "runner:step"    // what a call has done so far
 )
 
 // Codes of outcomes that the loop gives.
 const (
 	CodeAbandoned  = "abandoned"  // failed: its process died, and nobody could go on with it
 	CodeSuperseded = "superseded" // cancelled: it waited, and a new run was begun instead
+	CodeDenied     = "denied"     // cancelled: a call of it was denied, and it with that
 	CodeHook       = "hook"       // failed: a hook returned an error
 	CodeLength     = "length"     // completed: the provider's token limit cut the answer off
 	CodeFilter     = "content_filter"
@@ -46,7 +49,7 @@ func (x *run) prepare(ctx context.Context, in Input) (*Result, error) {
 			return nil, err
 		}
 		if open := head.OpenRun; open != nil && open.ID == in.RunID {
-			return nil, x.rejoin(open)
+			return x.rejoin(ctx, head)
 		}
 		x.id, x.parent = in.RunID, in.ParentRunID
 		if x.id == "" {
@@ -82,7 +85,7 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 		return nil, err
 	}
 	x.load(&head)
-	if err := x.reach(ctx, head.OpenRun); err != nil {
+	if err := x.reach(ctx, &head); err != nil {
 		return nil, fmt.Errorf("read beyond the window: %w", err)
 	}
 	return &head, nil
@@ -91,7 +94,7 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 // opening is the first change of a new run.
 func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
 	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits,
-		Stop: x.r.opts.stop(), Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens}
+		Stop: x.r.opts.stop(), Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls}
 	x.chain, x.limits = x.r.chain, x.spec.Limits
 	x.tools = x.r.specs
 	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
@@ -156,9 +159,9 @@ func checkBelonging(want *selvage.ThreadUpdate, is *selvage.Thread) error {
 // returns the update that closes it.
 func (x *run) abandon(open *selvage.Run, detail string) selvage.RunUpdate {
 	for _, c := range unanswered(x.messages(), open.ID) {
-		x.answerInterrupted(c, open.ID, mayHaveRun(x.status(c.ID)))
+		x.closeCall(c, open.ID, nil)
 	}
-	x.closeOrphans(nil)
+	x.closeOrphans(func(string) bool { return false })
 	outcome := selvage.Outcome{Kind: selvage.OutcomeFailed, Code: CodeAbandoned, Detail: detail}
 	if open.Status == selvage.RunWaiting {
 		outcome = selvage.Outcome{Kind: selvage.OutcomeCancelled, Code: CodeSuperseded, Detail: "a new run was begun while it waited"}
@@ -167,33 +170,28 @@ func (x *run) abandon(open *selvage.Run, detail string) selvage.RunUpdate {
 }
 
 // closeOrphans ends the journalled calls whose messages are beyond the window,
-// those about to be answered excepted.
-func (x *run) closeOrphans(todo []task) {
+// those to be kept excepted.
+func (x *run) closeOrphans(keep func(callID string) bool) {
 	for _, id := range slices.Sorted(maps.Keys(x.calls)) {
-		if slices.ContainsFunc(todo, func(t task) bool { return t.call.ID == id }) {
-			continue
-		}
-		switch status := x.status(id); {
-		case mayHaveRun(status):
+		c := x.journalled(id)
+		switch {
+		case c == nil || keep(id):
+		case x.maybeHappened(c):
 			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallFailed})
-		case status != "":
+		default:
 			x.journal(selvage.CallUpdate{CallID: id, Status: selvage.CallCancelled})
 		}
 	}
 }
 
-// mayHaveRun reports whether a call in this status had been begun by a process
-// that is no more.
-func mayHaveRun(s selvage.CallStatus) bool {
-	return s == selvage.CallStarted || s == selvage.CallResuming
-}
-
 // leftovers deletes from a state what must not outlive the run before: keys of
-// scope run, and what tool calls kept for themselves.
+// scope run, what tool calls kept for themselves, and what was asked of it.
 func (x *run) leftovers(doc state.Document) state.Patch {
 	patch := x.r.opts.State.RunCleanup(doc)
-	if calls := state.At(state.CallsKey); has(doc, calls) {
-		patch = append(patch, state.Delete(calls))
+	for _, key := range [...]string{state.CallsKey, state.RunKey} {
+		if at := state.At(key); has(doc, at) {
+			patch = append(patch, state.Delete(at))
+		}
 	}
 	return patch
 }

@@ -9,8 +9,10 @@ import (
 
 // reach reads back beyond the loaded window what may not be cut off from it:
 // the calls whose results are in it, unless they are very far away, and all of
-// an open run from its last answer on.
-func (x *run) reach(ctx context.Context, open *selvage.Run) error {
+// an open run from its last answer on, and the messages that made its open
+// calls.
+func (x *run) reach(ctx context.Context, head *selvage.Head) error {
+	open := head.OpenRun
 	if lost := torn(x.window); len(lost) > 0 {
 		err := x.readBack(ctx, "", selvage.MaxSetMessages, func(older []selvage.Message) bool {
 			for id := range lost {
@@ -24,12 +26,49 @@ func (x *run) reach(ctx context.Context, open *selvage.Run) error {
 			return err
 		}
 	}
-	if open == nil || open.Steps == 0 || lastAnswer(x.window, open.ID, open.Steps) >= 0 {
+	if open == nil || open.Steps == 0 {
 		return nil
 	}
-	return x.readBack(ctx, open.ID, 0, func(older []selvage.Message) bool {
-		return lastAnswer(older, open.ID, open.Steps) >= 0
+	if lastAnswer(x.window, open.ID, open.Steps) < 0 {
+		err := x.readBack(ctx, open.ID, 0, func(older []selvage.Message) bool {
+			return lastAnswer(older, open.ID, open.Steps) >= 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return x.reachCalls(ctx, open.ID, head.OpenCalls)
+}
+
+// reachCalls reads back to the messages that made the open calls of a run, and
+// puts them alone in front of the window.
+func (x *run) reachCalls(ctx context.Context, run selvage.RunID, calls []selvage.Call) error {
+	lost := make(map[string]bool)
+	for i := range calls {
+		if calls[i].RunID == run && callOf(x.window, calls[i].ID) < 0 {
+			lost[calls[i].ID] = true
+		}
+	}
+	if len(lost) == 0 || len(x.window) == 0 {
+		return nil
+	}
+	kept := x.window
+	var makers []selvage.Message
+	err := x.readBack(ctx, run, 0, func(older []selvage.Message) bool {
+		for i := range slices.Backward(older) {
+			makes := false
+			for _, c := range older[i].ToolCalls {
+				makes = makes || lost[c.ID]
+				delete(lost, c.ID)
+			}
+			if makes {
+				makers = append([]selvage.Message{older[i]}, makers...)
+			}
+		}
+		return len(lost) == 0
 	})
+	x.window = append(makers, kept...)
+	return err
 }
 
 // readBack puts messages from before the window in front of it, those of one

@@ -30,6 +30,9 @@ func (r Recovered) String() string {
 	}
 	what := fmt.Sprintf("run %s%s on thread %s was interrupted", r.RunID, led, r.ThreadID)
 	kind := string(r.Result.Outcome.Kind)
+	if w := r.Result.Waiting; w != nil {
+		kind = "waits for " + string(w.Reason)
+	}
 	switch {
 	case r.Difference != "":
 		return what + " and is ended: " + r.Difference
@@ -47,8 +50,10 @@ func (r Recovered) String() string {
 // Recover takes over the runs of this runner's agent that are open and have
 // lost their owner: its process is dead, or its lease has run out. A run that
 // this runner can go on with is led to its end before Recover returns; any
-// other is ended as failed, abandoned. Runs of live owners, and runs that wait,
-// are left alone. Naming threads limits it to them.
+// other is ended as failed, abandoned. So are runs gone on with that waited and
+// can go on: what they waited for was decided, or their time has come. Runs of
+// live owners, and runs that wait for anything still, are left alone. Naming
+// threads limits it to them.
 //
 // What became of each run, its failure included, is in the list; the error says
 // that the list is not complete. It is safe to call in several processes at
@@ -93,7 +98,12 @@ func (r *Runner) openRuns(ctx context.Context, threads []selvage.ThreadID) ([]se
 				return nil, err
 			}
 			for _, run := range page.Items {
-				if run.AgentID == r.opts.AgentID && run.Status != selvage.RunWaiting {
+				if run.AgentID != r.opts.AgentID {
+					continue
+				}
+				if goes, err := r.goesOn(ctx, &run); err != nil {
+					return nil, err
+				} else if goes {
 					open = append(open, run)
 				}
 			}
@@ -136,18 +146,27 @@ func (r *Runner) takeOver(ctx context.Context, open *selvage.Run) (*Recovered, e
 	if err != nil {
 		return nil, err
 	}
-	if head.OpenRun == nil || head.OpenRun.ID != open.ID || head.OpenRun.Status == selvage.RunWaiting {
+	if head.OpenRun == nil || head.OpenRun.ID != open.ID {
 		return nil, nil
 	}
-	one.Difference = r.difference(head.OpenRun)
-	if one.Difference == "" {
-		if err := x.resume(head.OpenRun); err != nil {
-			one.Difference = err.Error()
-		}
+	waits := head.OpenRun.Status == selvage.RunWaiting
+	if one.Difference = r.difference(head.OpenRun); one.Difference != "" && waits {
+		return nil, nil // it loses nothing by waiting for who can
 	}
 	if one.Difference == "" {
-		x.drive(ctx)
-		return one, nil
+		waiting, err := x.reenter(ctx, head, ResumeOptions{})
+		switch {
+		case err != nil && waits:
+			one.Err = err
+			return one, nil
+		case err != nil:
+			one.Difference = err.Error()
+		case waiting != nil:
+			return nil, nil
+		default:
+			x.drive(ctx)
+			return one, nil
+		}
 	}
 	x.bury(ctx, head.OpenRun, one)
 	return one, nil

@@ -11,14 +11,15 @@ type Result struct {
 	ThreadID selvage.ThreadID
 	RunID    selvage.RunID
 	Outcome  selvage.Outcome // zero while the run waits
-	// Waiting is what the run waits for; nil if it is over.
-	Waiting *selvage.Waiting
 	// Text is the model's last answer, if the run completed.
 	Text    string
 	Usage   selvage.Usage
 	Cost    selvage.Money
 	Steps   int             // answers of the model
-	Version selvage.Version // of the thread when the run ended
+	Version selvage.Version // of the thread when the run ended, or began to wait
+	// Waiting is what the run waits for; nil if it is over. Tickets are its calls that wait for a decision.
+	Waiting *selvage.Waiting
+	Tickets []Question
 	// Replayed reports that the run had ended before: nothing was run now.
 	Replayed bool
 }

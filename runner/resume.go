@@ -27,6 +27,50 @@ func (x *run) resume(open *selvage.Run) error {
 	return x.migrate(x.doc)
 }
 
+// reenter goes on with an open run of which the ledger holds the thread, unless
+// it waits for something still: then its result says so, and nothing was done.
+func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOptions) (*Result, error) {
+	open := head.OpenRun
+	if err := x.resume(open); err != nil {
+		return nil, err
+	}
+	if open.Status != selvage.RunWaiting {
+		return nil, nil
+	}
+	goes, err := x.ripe(open)
+	if err == nil && open.Waiting.LimitCode != "" {
+		goes, err = true, x.unlimit(opts.Bump)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !goes {
+		x.open = x.leftOpen(x.messages(), lastAnswer(x.messages(), x.id, x.answers))
+		return x.waitingResult(open.Waiting), nil
+	}
+	return nil, x.wake(ctx)
+}
+
+// unlimit raises limits of a run that waits because it reached one. The error
+// is a [LimitError] if it exceeds one still.
+func (x *run) unlimit(bumps []Bump) error {
+	limits, err := raise(x.limits, bumps)
+	if err != nil {
+		return err
+	}
+	spent, err := x.spending()
+	if err != nil {
+		return err
+	}
+	if w := reached(&limits, &spent); w != nil {
+		return &LimitError{RunID: x.id, Waiting: *w}
+	}
+	if x.limits = limits; len(bumps) > 0 {
+		x.raised = &limits
+	}
+	return nil
+}
+
 // difference says what a run needs that this runner does not have, or "".
 func (r *Runner) difference(run *selvage.Run) string {
 	if run.Spec == nil {
@@ -59,18 +103,17 @@ func (r *Runner) difference(run *selvage.Run) string {
 	for _, need := range run.Spec.Needs {
 		lack("it needs %s of its host", need)
 	}
-	if run.Status == selvage.RunWaiting {
-		lack("it waits for %s", run.Waiting.Reason)
-	}
 	return strings.Join(lacks, "; ")
 }
 
-// rejoin takes up the open run that an input names.
-func (x *run) rejoin(open *selvage.Run) error {
+// rejoin takes up the open run that an input names. It returns a result if the
+// run still waits.
+func (x *run) rejoin(ctx context.Context, head *selvage.Head) (*Result, error) {
+	open := head.OpenRun
 	if lack := x.r.difference(open); lack != "" {
-		return &selvage.InvalidError{Field: "RunID", Reason: fmt.Sprintf("run %q is open, but this runner cannot go on with it: %s", open.ID, lack)}
+		return nil, &selvage.InvalidError{Field: "RunID", Reason: fmt.Sprintf("run %q is open, but this runner cannot go on with it: %s", open.ID, lack)}
 	}
-	return x.resume(open)
+	return x.reenter(ctx, head, ResumeOptions{})
 }
 
 // past looks for a run of the thread that had ended before, because the store

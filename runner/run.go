@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -34,7 +35,6 @@ type run struct {
 	salvaged   bool             // a delta was refused, and what happened kept of it
 	resumed    bool             // another process began it
 	stateless  bool             // nothing of it is kept, so it cannot wait
-	waiting    *selvage.Waiting // what the run waits for, once it does
 
 	chain      []candidate               // the models that may answer
 	first      int                       // of them, the one to be asked first
@@ -43,7 +43,12 @@ type run struct {
 	partial    *selvage.StreamCheckpoint // to go on with
 	partials   []selvage.RunID           // that may have left a stream checkpoint
 	superseded bool                      // by an answer that is recorded or to be
-	touched    map[string]bool           // calls whose tool was begun here
+
+	touched map[string]bool // calls journalled here as started, or begun here; true if their tool was begun
+	open    []openCall      // calls of the run without a result, in order
+	todo    []task          // what there is to do about those of the answer just given
+	news    bool            // a result came that the model has not been shown in answer to its call
+	flying  atomic.Bool     // a model or a tool is at work
 }
 
 // outlet is where the events of a run go.
@@ -101,20 +106,23 @@ func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
 		fence: lease.Fence(), keep: r.opts.Window, patience: checkpointTimeout, log: r.opts.Logger}}
 }
 
+// ending is how a run leaves the loop: with an outcome that is to be recorded,
+// or waiting, which is recorded and has a result.
+type ending struct {
+	outcome selvage.Outcome
+	result  *Result
+}
+
 // drive takes a prepared run through its steps to its end.
 func (x *run) drive(ctx context.Context) {
 	ctx, ended := x.observe(ctx, Activity{Kind: ActivityRun, Model: x.spec.Model})
-	outcome, cause := x.timed(ctx)
-	if x.waiting != nil {
-		result, err := x.rest(ctx)
-		if err == nil {
-			ended(x.driven(result, nil))
-			x.tell(*result, nil)
-			return
-		}
-		outcome, cause = x.verdict(ctx, err), err
+	stop := x.attend(ctx)
+	end, cause := x.timed(ctx)
+	stop()
+	result, err := end.result, error(nil)
+	if result == nil {
+		result, err = x.finish(ctx, end.outcome, cause)
 	}
-	result, err := x.finish(ctx, outcome, cause)
 	ended(x.driven(result, err))
 	if result == nil {
 		x.out.give(Event{ThreadID: x.thread, RunID: x.id}, err)
@@ -137,7 +145,7 @@ func (x *run) driven(result *Result, err error) Ended {
 
 // timed takes a prepared run through its steps in the time that it has, also
 // if another process began it. Its end is recorded outside of that time.
-func (x *run) timed(ctx context.Context) (selvage.Outcome, error) {
+func (x *run) timed(ctx context.Context) (ending, error) {
 	if rules := x.spec.Stop; rules != nil && rules.Timeout != nil {
 		left := *rules.Timeout - x.r.opts.Now().Sub(x.begun)
 		var cancel context.CancelFunc
@@ -147,7 +155,7 @@ func (x *run) timed(ctx context.Context) (selvage.Outcome, error) {
 	return x.steps(ctx)
 }
 
-// tell ends the stream of a run whose end is recorded.
+// tell ends the stream of a run whose end is recorded, or that it waits.
 func (x *run) tell(result Result, err error) {
 	if err != nil {
 		x.out.give(Event{ThreadID: result.ThreadID, RunID: result.RunID}, err)

@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/tool"
@@ -11,6 +13,10 @@ import (
 // interrupted stands in for the result of a call that has none. It is shown to
 // the model only.
 const interrupted = "[interrupted]"
+
+// undecided stands in for the result of a call that waits. It is shown to the
+// model only.
+const undecided = "[waiting for a decision]"
 
 // erased stands in for content that was erased: providers refuse a message
 // without any, and the model should not guess.
@@ -34,7 +40,13 @@ func shown(m *selvage.Message) selvage.Message {
 // messages and the calls that they are results of, in which every call is
 // directly followed by its result and every result follows its call.
 func window(messages []selvage.Message, keep int) []selvage.Message {
-	messages = messages[cut(messages, keep):]
+	return arrange(messages[cut(messages, keep):], func(string) bool { return false })
+}
+
+// arrange returns messages with every call directly followed by its result, or
+// by what stands in for it, and without results of calls that are not among
+// them.
+func arrange(messages []selvage.Message, waits func(callID string) bool) []selvage.Message {
 	results := make(map[string]*selvage.Message)
 	for i := range messages {
 		if m := &messages[i]; m.Role == selvage.RoleTool {
@@ -51,6 +63,8 @@ func window(messages []selvage.Message, keep int) []selvage.Message {
 		for _, c := range m.ToolCalls {
 			if result := results[c.ID]; result != nil {
 				view = append(view, shown(result))
+			} else if waits(c.ID) {
+				view = append(view, resultMessage(c.ID, tool.Text(undecided)))
 			} else {
 				view = append(view, resultMessage(c.ID, tool.Failed(interrupted)))
 			}
@@ -95,9 +109,9 @@ func torn(messages []selvage.Message) map[string]bool {
 	return results
 }
 
-// openCall returns the index of the last message that makes a call, if one of
+// lastOpen returns the index of the last message that makes a call, if one of
 // its calls has no result, or -1.
-func openCall(messages []selvage.Message) int {
+func lastOpen(messages []selvage.Message) int {
 	answered := make(map[string]bool)
 	for i := range slices.Backward(messages) {
 		m := &messages[i]
@@ -134,6 +148,62 @@ func (x *run) messages() []selvage.Message {
 		}
 	}
 	return all
+}
+
+// view is what the model is to see of the conversation.
+func (x *run) view() []selvage.Message {
+	messages := x.messages()
+	messages = messages[cut(messages, x.keep):]
+	if len(x.open) == 0 && !x.news {
+		return arrange(messages, func(string) bool { return false })
+	}
+	return announced(messages, arrange(messages, x.isOpen))
+}
+
+// announced adds to a view which results have come after the last answer, if
+// the model would not find them there: because the view ends with that answer,
+// or because the call of a result is no longer shown.
+func announced(messages, view []selvage.Message) []selvage.Message {
+	last := -1
+	for i := range messages {
+		if messages[i].Role == selvage.RoleAssistant {
+			last = i
+		}
+	}
+	ends := len(view) > 0 && view[len(view)-1].Role == selvage.RoleAssistant
+	var notes []string
+	for i := last + 1; i < len(messages); i++ {
+		m := &messages[i]
+		if m.Role != selvage.RoleTool {
+			continue
+		}
+		switch call := callOf(messages, m.ToolCallID); {
+		case call < 0:
+			notes = append(notes, fmt.Sprintf("[The result of an earlier call, %s, has arrived: %s]", m.ToolCallID, shownText(m)))
+		case call <= last && ends:
+			notes = append(notes, fmt.Sprintf("[The result of %s has arrived; it stands at its call %s.]", calledName(&messages[call], m.ToolCallID), m.ToolCallID))
+		}
+	}
+	if len(notes) == 0 {
+		return view
+	}
+	return append(view, selvage.UserText(strings.Join(notes, "\n")))
+}
+
+// shownText is the text of a message as the model is given it.
+func shownText(m *selvage.Message) string {
+	view := shown(m)
+	return view.Text()
+}
+
+// calledName is the name of the tool that a call of a message is for.
+func calledName(m *selvage.Message, callID string) string {
+	for _, c := range m.ToolCalls {
+		if c.ID == callID {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // unanswered returns the calls of a run among messages that have no result

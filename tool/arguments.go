@@ -94,10 +94,15 @@ func checkArguments(schema *jsonschema.Schema, args json.RawMessage) []Fault {
 	if v.Kind() != state.KindObject {
 		return []Fault{{Reason: "they must be one JSON object, not " + v.Kind().String()}}
 	}
+	return check(schema, objectOf(args))
+}
+
+// check returns every fault of a value. A nil schema takes any.
+func check(schema *jsonschema.Schema, value json.RawMessage) []Fault {
 	if schema == nil {
 		return nil
 	}
-	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(objectOf(args)))
+	instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
 		return []Fault{{Reason: err.Error()}}
 	}
@@ -125,4 +130,23 @@ func leaves(e *jsonschema.ValidationError, p *message.Printer, faults []Fault) [
 		faults = leaves(cause, p, faults)
 	}
 	return faults
+}
+
+// Validate returns every fault of a value by a JSON Schema, which may be none.
+// A schema that is none itself, or a value that is no JSON, is a fault too.
+func Validate(schema, value json.RawMessage) []Fault {
+	compiled, err := compileSchema(schema)
+	if err != nil {
+		return []Fault{{Reason: err.Error()}}
+	}
+	if _, err := state.ParseValue(value); err != nil {
+		return []Fault{{Reason: err.Error()}}
+	}
+	return check(compiled, value)
+}
+
+// CheckSchema returns why a JSON Schema is none, or nil.
+func CheckSchema(schema json.RawMessage) error {
+	_, err := compileSchema(schema)
+	return err
 }

@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/selvagehq/selvage"
+)
+
+// attention is how often a run whose model or tool is at work looks whether
+// its end was asked for.
+const attention = time.Second
+
+// attend cancels the run when another process asks for its end, also while a
+// model or a tool is at work. It returns what ends the watch and waits for it.
+func (x *run) attend(ctx context.Context) (stop func()) {
+	if x.stateless || x.out.cancel == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	end := x.out.cancel
+	go func() {
+		defer close(done)
+		none := 0
+		for sleep(ctx, attention) == nil {
+			if !x.flying.Load() {
+				continue
+			}
+			head, err := x.store.Load(ctx, x.thread, selvage.LoadOptions{Messages: &none})
+			if err != nil || int64(head.Thread.Version) == x.seen.Load() || head.OpenRun == nil || head.OpenRun.ID != x.id {
+				continue
+			}
+			if asked := endRequested(head.State, head.OpenCalls); asked != nil {
+				end(asked)
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}

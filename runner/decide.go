@@ -1,0 +1,269 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/tool"
+)
+
+// DecidedStatus is what became of a decision.
+type DecidedStatus string
+
+// The statuses.
+const (
+	Recorded       DecidedStatus = "recorded"        // it counts
+	Repeated       DecidedStatus = "repeated"        // it was recorded before, under the same id
+	AlreadyDecided DecidedStatus = "already_decided" // another counts, which was faster
+	Buffered       DecidedStatus = "buffered"        // nothing asks for it yet; it counts when something does
+)
+
+// Decided is the answer to a decision.
+type Decided struct {
+	Status   DecidedStatus
+	ThreadID selvage.ThreadID
+	RunID    selvage.RunID
+	CallID   string // the call it is about; empty if it was buffered
+	Ticket   string // the ticket it answers; empty if it was buffered
+	// Decision is the one that counts.
+	Decision selvage.Decision
+	// Run is where the run stood when this was found out.
+	Run selvage.RunStatus
+}
+
+// String tells it in one line.
+func (d Decided) String() string {
+	by := ""
+	if d.Decision.By != "" {
+		by = " by " + d.Decision.By
+	}
+	switch d.Status {
+	case Recorded:
+		return fmt.Sprintf("%s of call %s is recorded", d.Decision.Action, d.CallID)
+	case Repeated:
+		return fmt.Sprintf("this decision was recorded before: %s of call %s", d.Decision.Action, d.CallID)
+	case Buffered:
+		return fmt.Sprintf("nothing asks for this yet: %s is recorded for when something does", d.Decision.Action)
+	default:
+		return fmt.Sprintf("call %s was already decided%s: %s", d.CallID, by, d.Decision.Action)
+	}
+}
+
+// Decide records a decision about a suspended call of an open run. It needs
+// neither model nor tools, and works whether or not a process leads the run.
+// The target is the id of a ticket or of a call; empty is the only call that
+// waits. What is not asked for yet is kept until it is.
+//
+// A decision is recorded once: that of an id which was recorded before, and any
+// about a call that was decided, changes nothing and is told so in the answer.
+// Of two that race one is recorded. An abort ends a run that waits as cancelled
+// at once; one that is led ends where it is. Any other decision takes effect
+// where the run is led, or with the next [Runner.Resume] or [Runner.Recover].
+//
+// The error matches [selvage.ErrInvalid] for a decision that cannot be or does
+// not satisfy the schema of its ticket, and is a [DoneError] for one about a
+// run that is done without having been asked; [selvage.ErrNotFound] is a run
+// that does not exist. Nothing was recorded then.
+func Decide(ctx context.Context, store selvage.Store, id selvage.RunID, d selvage.Decision, target string) (Decided, error) {
+	if err := completeDecision(&d); err != nil {
+		return Decided{}, err
+	}
+	if target != "" {
+		if err := selvage.CheckID("ticket", target); err != nil {
+			return Decided{}, err
+		}
+	}
+	o, err := find(ctx, store, id)
+	if err != nil {
+		return Decided{}, err
+	}
+	var answer Decided
+	err = o.amend(ctx, func(ctx context.Context) (*selvage.ChangeSet, error) {
+		answer = Decided{ThreadID: o.thread, RunID: id, Decision: d, Run: o.info.Status}
+		return o.decide(ctx, d, target, &answer)
+	})
+	var done *DoneError
+	if errors.As(err, &done) {
+		return o.decidedBefore(ctx, d, target, done)
+	}
+	if err != nil {
+		return Decided{}, fmt.Errorf("decide on run %s: %w", id, err)
+	}
+	return answer, nil
+}
+
+// completeDecision fills in what a decision leaves out, or refuses it.
+func completeDecision(d *selvage.Decision) error {
+	bad := func(field, reason string) error { return &selvage.InvalidError{Field: field, Reason: reason} }
+	switch d.Action {
+	case selvage.DecisionResume:
+	case selvage.DecisionCancel, selvage.DecisionAbort:
+		if d.Result != nil || d.Arguments != nil {
+			return bad("action", fmt.Sprintf("a decision to %s has neither result nor arguments", d.Action))
+		}
+	default:
+		return bad("action", fmt.Sprintf("%q is not an action; use resume, cancel or abort", d.Action))
+	}
+	switch {
+	case d.Result != nil && d.Arguments != nil:
+		return bad("result", "a decision gives the result of the call or the arguments to run it with, not both")
+	case d.Result != nil && !json.Valid(d.Result):
+		return bad("result", "it is not JSON")
+	case d.Arguments != nil && !isObject(d.Arguments):
+		return bad("arguments", "they are not a JSON object")
+	case len(d.Result)+len(d.Arguments)+len(d.Reason)+len(d.By) > maxRequestBytes:
+		return fmt.Errorf("a decision exceeds %d bytes: %w", maxRequestBytes, selvage.ErrTooLarge)
+	}
+	if d.ID == "" {
+		d.ID = selvage.NewID()
+	}
+	if d.At.IsZero() {
+		d.At = time.Now()
+	}
+	d.At = d.At.UTC().Truncate(selvage.TimePrecision)
+	d.Reason, d.By = strings.ToValidUTF8(d.Reason, "\uFFFD"), strings.ToValidUTF8(d.By, "\uFFFD")
+	return nil
+}
+
+func isObject(data json.RawMessage) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal(data, &object) == nil && object != nil
+}
+
+// decide makes the change that records a decision, or answers why there is
+// none to make.
+func (o *outsider) decide(ctx context.Context, d selvage.Decision, target string, answer *Decided) (*selvage.ChangeSet, error) {
+	call, ticket, err := o.target(target)
+	switch {
+	case err != nil:
+		return nil, err
+	case call == nil:
+		return o.buffer(d, target, answer)
+	}
+	answer.CallID, answer.Ticket = call.ID, call.Ticket
+	if past, err := call.Decided(); err != nil {
+		return nil, err
+	} else if past != nil && (past.ID == d.ID || ticket == nil) {
+		answer.known(*past, d.ID)
+		return nil, nil
+	}
+	if ticket == nil { // it runs unasked, or is about to
+		return o.buffer(d, target, answer)
+	}
+	if err := checkDecision(&d, ticket); err != nil {
+		return nil, err
+	}
+	record, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	answer.Status = Recorded
+	if d.Action == selvage.DecisionAbort && o.info.Status == selvage.RunWaiting {
+		answer.Run = selvage.RunDone
+		set, err := o.closing(ctx, denial(&d))
+		if err != nil {
+			return nil, err
+		}
+		for i := range set.Calls {
+			if set.Calls[i].CallID == call.ID {
+				set.Calls[i].Decision = record
+			}
+		}
+		return set, nil
+	}
+	return &selvage.ChangeSet{Calls: []selvage.CallUpdate{{CallID: call.ID, Status: selvage.CallResuming, Decision: record}}}, nil
+}
+
+// known answers with a decision that was recorded before.
+func (d *Decided) known(past selvage.Decision, id string) {
+	d.Status, d.Decision = AlreadyDecided, past
+	if past.ID == id {
+		d.Status = Repeated
+	}
+}
+
+// target finds the open call that a decision is about, and its ticket if it
+// waits. It returns no call if there is none yet.
+func (o *outsider) target(target string) (*selvage.Call, *selvage.Ticket, error) {
+	var waiting []*selvage.Call
+	for i := range o.head.OpenCalls {
+		c := &o.head.OpenCalls[i]
+		if c.RunID != o.id {
+			continue
+		}
+		if target != "" && (c.ID == target || c.Ticket == target) {
+			ticket, err := c.Asks()
+			return c, ticket, err
+		}
+		if c.Status == selvage.CallSuspended {
+			waiting = append(waiting, c)
+		}
+	}
+	if target != "" {
+		return nil, nil, nil
+	}
+	switch len(waiting) {
+	case 0:
+		return nil, nil, &selvage.InvalidError{Field: "ticket", Reason: fmt.Sprintf("no call of run %s waits for a decision", o.id)}
+	case 1:
+		ticket, err := waiting[0].Asks()
+		return waiting[0], ticket, err
+	}
+	var names []string
+	for _, c := range waiting {
+		names = append(names, fmt.Sprintf("%s (%s)", c.Ticket, c.Name))
+	}
+	return nil, nil, &selvage.InvalidError{Field: "ticket", Reason: fmt.Sprintf("%d calls wait for a decision, name one of them: %s", len(waiting), strings.Join(names, ", "))}
+}
+
+// buffer keeps a decision that nothing asks for yet.
+func (o *outsider) buffer(d selvage.Decision, target string, answer *Decided) (*selvage.ChangeSet, error) {
+	at := decisionAt(target)
+	past, taken, err := asked[selvage.Decision](o.base, at)
+	if err != nil {
+		return nil, err
+	}
+	if taken {
+		answer.known(past, d.ID)
+		return nil, nil
+	}
+	answer.Status, answer.CallID, answer.Ticket = Buffered, "", ""
+	patches, err := request(at, d)
+	if err != nil {
+		return nil, err
+	}
+	return &selvage.ChangeSet{Patches: patches}, nil
+}
+
+// checkDecision holds a decision against the ticket it answers.
+func checkDecision(d *selvage.Decision, t *selvage.Ticket) error {
+	if d.Action != selvage.DecisionResume {
+		return nil
+	}
+	field, value := "result", d.Result
+	if d.Arguments != nil {
+		field, value = "arguments", d.Arguments
+	}
+	if value == nil {
+		switch {
+		case t.Mode == selvage.ResumeResult:
+			return &selvage.InvalidError{Field: "result", Reason: fmt.Sprintf("ticket %s wants the result of the call", t.ID)}
+		case t.Mode == selvage.ResumeArguments:
+			return &selvage.InvalidError{Field: "arguments", Reason: fmt.Sprintf("ticket %s wants the arguments to run the call with", t.ID)}
+		}
+		return nil
+	}
+	if faults := tool.Validate(t.Schema, value); len(faults) > 0 {
+		var text []string
+		for _, f := range faults {
+			text = append(text, strings.TrimPrefix(fmt.Sprintf("%s: %s", f.Path, f.Reason), ": "))
+		}
+		return &selvage.InvalidError{Field: field, Reason: fmt.Sprintf("it does not satisfy the schema of ticket %s: %s", t.ID, strings.Join(text, "; "))}
+	}
+	return nil
+}

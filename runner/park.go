@@ -1,0 +1,117 @@
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/selvagehq/selvage"
+)
+
+// waits reports whether there is nothing that the run can do before a call
+// goes on that waits.
+func (x *run) waits() bool {
+	if len(x.open) == 0 || x.reply == nil || x.news {
+		return false
+	}
+	open, behind := 0, false
+	for _, c := range x.reply.ToolCalls {
+		if !x.isOpen(c.ID) {
+			continue
+		}
+		open++
+		recorded := x.journalled(c.ID)
+		behind = behind || recorded == nil || recorded.Status == selvage.CallResuming && recorded.Decision == nil
+	}
+	return open == len(x.reply.ToolCalls) || behind
+}
+
+// waiting is what the run waits for: the tickets of its calls, in their order.
+func (x *run) waiting() *selvage.Waiting {
+	w := &selvage.Waiting{}
+	for _, q := range x.questions() {
+		t := &q.Ticket
+		if len(w.Tickets) == 0 {
+			w.Reason, w.Message = t.Reason, t.Message
+		}
+		w.Tickets = append(w.Tickets, t.ID)
+		w.Until = earlier(w.Until, t.Until)
+	}
+	return w
+}
+
+// earlier returns the earlier of two times, of which either may not be.
+func earlier(a, b *time.Time) *time.Time {
+	if a == nil || b != nil && b.Before(*a) {
+		return b
+	}
+	return a
+}
+
+// questions are the calls of the run that wait, and what for.
+func (x *run) questions() []Question {
+	var all []Question
+	for i := range x.open {
+		if c := x.journalled(x.open[i].call.ID); c != nil {
+			if t, err := c.Asks(); err == nil && t != nil {
+				all = append(all, Question{Call: x.open[i].call, Ticket: *t})
+			}
+		}
+	}
+	return all
+}
+
+// park records that the run waits, with what is pending. If something came
+// for it in the meantime it goes on, and there is no result.
+func (x *run) park(ctx context.Context, w *selvage.Waiting) (*Result, error) {
+	if _, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentRunEnd, Waiting: w}); err != nil {
+		return nil, err
+	}
+	update := x.totals(selvage.RunWaiting)
+	update.Waiting = w
+	if err := x.checkpoint(ctx, checkpoint{reason: x.pausing(), runs: []selvage.RunUpdate{update}}); err != nil {
+		return nil, err
+	}
+	goes, err := x.ripe(&selvage.Run{ID: x.id, Status: selvage.RunWaiting, Spec: &x.spec, Waiting: w})
+	if err != nil {
+		return nil, err
+	}
+	if !goes {
+		return x.waitingResult(w), nil
+	}
+	if err := x.wake(ctx); err != nil {
+		return nil, err
+	}
+	_, err = x.at(ctx, selvage.Scene{Moment: selvage.MomentRunStart})
+	return nil, err
+}
+
+// ripe reports whether the run, as it is recorded, can go on.
+func (x *run) ripe(run *selvage.Run) (bool, error) {
+	calls := make([]selvage.Call, 0, len(x.calls))
+	for _, c := range x.calls {
+		calls = append(calls, *c)
+	}
+	return ripe(run, x.base, calls, x.r.opts.Now())
+}
+
+// wake records that the run goes on, within the limits that are in force now.
+func (x *run) wake(ctx context.Context) error {
+	update := x.totals(selvage.RunRunning)
+	update.Limits = x.raised
+	return x.checkpoint(ctx, checkpoint{reason: selvage.ReasonDecision, runs: []selvage.RunUpdate{update}})
+}
+
+// pausing is the reason of the change after which the run waits: that of what
+// it has done last.
+func (x *run) pausing() selvage.Reason {
+	if x.answers > 0 {
+		return selvage.ReasonToolResults
+	}
+	return selvage.ReasonUserMessage
+}
+
+// waitingResult is what the caller is told of a run that waits.
+func (x *run) waitingResult(w *selvage.Waiting) *Result {
+	return &Result{ThreadID: x.thread, RunID: x.id, Usage: x.usage, Cost: x.cost, Steps: x.answers, Version: x.version,
+		Waiting: w, Tickets: x.questions()}
+}
