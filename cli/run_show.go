@@ -18,7 +18,8 @@ type runDocument struct {
 	Tickets []ticketDocument `json:"tickets"`
 	Decide  []string         `json:"decide,omitempty"` // commands with which a waiting run goes on that has no tickets
 	Turns   []turnDocument   `json:"turns"`
-	Beside  *turnSpending    `json:"beside,omitempty"` // what attempts cost that came to no answer
+	Partial *partialDocument `json:"partial,omitempty"` // the answer it is in the middle of, or was when it ended
+	Beside  *turnSpending    `json:"beside,omitempty"`  // what attempts cost that came to no answer
 	Calls   []callDocument   `json:"calls"`
 	Lease   *leaseDocument   `json:"lease,omitempty"` // who leads it
 }
@@ -49,6 +50,9 @@ func (a *app) runDocument(ctx context.Context, store selvage.Store, run *selvage
 		return nil, nil, err
 	}
 	doc := &runDocument{Run: *run, Bounds: run.Bounds(), Tickets: []ticketDocument{}, Turns: s.turns, Calls: s.calls}
+	if doc.Partial, err = partialOf(ctx, store, run); err != nil {
+		return nil, nil, err
+	}
 	if s.beside != (turnSpending{}) {
 		doc.Beside = &s.beside
 	}
@@ -80,6 +84,7 @@ func (a *app) printRun(d *runDocument, s *story) {
 		a.out.line("%s  %s", a.out.style.dim("to go on"), command)
 	}
 	a.printTurns(d, s)
+	a.printPartial(d.Partial)
 	a.printCalls(d)
 }
 
