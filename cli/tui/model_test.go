@@ -219,7 +219,11 @@ func TestCancel(t *testing.T) {
 		r.press("enter")
 		r.typed("next")
 		r.press("enter", "ctrl+c")
+		r.wait(time.Second)
 		r.sees("half of it", "interrupted", "hint: try again", "❯ next", "ready")
+		if n := strings.Count(r.screen(), "interrupted"); n != 1 {
+			t.Errorf("it is told %d times:\n%s", n, r.screen())
+		}
 		if r.quit || len(a.sent) != 1 {
 			t.Errorf("left: %v; sent %q", r.quit, a.sent)
 		}

@@ -126,7 +126,7 @@ func (p *pump) next() tea.Msg {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := batch{from: p, events: p.events, failed: p.failed, over: p.over}
-	p.events = nil
+	p.events, p.failed = nil, nil
 	signal(p.room)
 	return b
 }

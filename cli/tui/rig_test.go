@@ -46,6 +46,8 @@ func (a *actor) lead(ctx context.Context, text string) iter.Seq2[runner.Event, e
 	return func(yield func(runner.Event, error) bool) {
 		if err := a.turn(ctx, text, func(e runner.Event) bool { return yield(e, nil) }); err != nil {
 			yield(runner.Event{}, err)
+			time.Sleep(10 * time.Millisecond)
+			yield(endOf(runner.Result{RunID: "r1"}), nil) // as a runner does: the events of the end follow
 		}
 	}
 }
