@@ -177,6 +177,8 @@ func (a *app) lookupFlag(cmd *cobra.Command) func(key string) (string, string, b
 			name = "tool"
 		case key == "fallbacks":
 			name = "fallback"
+		case key == "caps":
+			name = "cap"
 		case key == "memory_mode" && a.flags.incognito:
 			return "incognito", "--incognito", true
 		}
@@ -185,7 +187,11 @@ func (a *app) lookupFlag(cmd *cobra.Command) func(key string) (string, string, b
 			return "", "", false
 		}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			return strings.Join(list.GetSlice(), ","), "--" + name, true
+			separator := ","
+			if key == "stop_on_text" {
+				separator = "\n"
+			}
+			return strings.Join(list.GetSlice(), separator), "--" + name, true
 		}
 		return flag.Value.String(), "--" + name, true
 	}

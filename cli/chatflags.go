@@ -30,6 +30,9 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.Var(number(), "max-turns", "after this `NUMBER` of answers of the model a run waits until that is raised")
 	f.Var(dollars(), "max-spend", "after so many `DOLLARS` a run waits until that is raised")
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
+	f.StringArray("stop-on-tool", nil, "end the run when the model calls this tool, `NAME`, after its calls; repeatable")
+	f.StringArray("stop-on-text", nil, "end the run after an answer that matches this `REGEXP`; repeatable")
+	f.StringArray("cap", nil, "grant the run only what this `GLOB` matches, as tool.* or tool.NAME; repeatable; none grants nothing (default: the tools given)")
 	f.Var(duration(), "wait", "wait this `DURATION` for the answer, then exit 124; the run is not ended")
 	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "`HOW` the calls of one turn run: sequential")
 	_ = cmd.RegisterFlagCompletionFunc("tool", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -118,12 +121,26 @@ func (a *app) limits() selvage.Limits {
 
 // stopRules are what is configured to end a run.
 func (a *app) stopRules() selvage.StopRules {
-	var s selvage.StopRules
+	// The texts were checked when they were read.
+	s := selvage.StopRules{Tools: distinct(a.conf.Get("stop_on_tool").Words), Contents: a.conf.Get("stop_on_text").Words}
 	if v := a.conf.Get("max_duration"); v.Set() {
 		d := durationOf(v.Text)
 		s.Timeout = &d
 	}
+	if n, _ := settings.ParseNumber(a.conf.Get("stop_on_errors").Text); n > 0 {
+		s.Errors = &n
+	}
+	s.Loop, _ = settings.ParseNumber(a.conf.Get("stop_on_loop").Text)
 	return s
+}
+
+// granted are the capabilities that are configured, else those of a recorded
+// run; nil is what the tools need.
+func (a *app) granted(m *makeup) []string {
+	if v := a.conf.Get("caps"); v.Set() {
+		return append([]string{}, distinct(v.Words)...)
+	}
+	return m.caps
 }
 
 // patience is how long to wait for an answer; zero is for ever.

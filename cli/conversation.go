@@ -243,7 +243,7 @@ func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, on
 		return nil, err
 	}
 	return runner.New(runner.Options{Store: c.store, Model: models[0], Fallbacks: models[1:], System: m.system, Tools: tools, AgentID: agent,
-		Limits: limits, Stop: c.stopRules(), OnActive: onActive, Observers: observers, Logger: c.log})
+		Limits: limits, Stop: c.stopRules(), Caps: c.granted(m), OnActive: onActive, Observers: observers, Logger: c.log})
 }
 
 // checkPriced refuses to bound what cannot be counted.

@@ -28,11 +28,12 @@ type makeup struct {
 	system    string
 	tools     []string
 	agent     string
+	caps      []string // of a run that is gone on with
 }
 
 // makeupOf is what a run recorded.
 func makeupOf(spec *selvage.RunSpec) makeup {
-	m := makeup{model: spec.Model, fallbacks: spec.Fallbacks, system: spec.System}
+	m := makeup{model: spec.Model, fallbacks: spec.Fallbacks, system: spec.System, caps: spec.Caps}
 	for _, t := range spec.Tools {
 		m.tools = append(m.tools, t.Name)
 	}
@@ -80,6 +81,7 @@ func named(tools []string) string {
 func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) {
 	if last != nil {
 		m = *last
+		m.caps = nil // a new run is granted what its own tools need
 	}
 	if v := a.conf.Get("model"); last == nil || v.Source == settings.FromFlag {
 		m.model = v.Text

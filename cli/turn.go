@@ -128,7 +128,10 @@ func (c *conversation) stopped(r *runner.Result) error {
 		text += ": " + r.Outcome.Detail
 	}
 	hint := ""
-	if strings.HasPrefix(r.Outcome.Code, "max_") {
+	switch {
+	case r.Outcome.Code == runner.CodeTimeout:
+		hint = "a higher --max-duration lets it go further"
+	case strings.HasPrefix(r.Outcome.Code, "max_"):
 		hint = "a higher --" + strings.ReplaceAll(r.Outcome.Code, "_", "-") + " lets it go further"
 	}
 	return &failure{exit: exitFailed, class: "stopped", err: errors.New(text), hint: hint,

@@ -102,7 +102,7 @@ func (x *run) judge(ctx context.Context, o *openCall, c *selvage.Call) task {
 	case c != nil && c.Status == selvage.CallStarted:
 		x.judgeUnknown(ctx, &t, c)
 	case t.bound == nil:
-		t.verdict = notOffered(o.call.Name, o.offer)
+		t.verdict = x.refusal(o.call.Name, o.offer)
 	default:
 		x.judgeFresh(ctx, &t, c == nil || c.Ticket == "")
 	}

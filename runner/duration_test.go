@@ -35,7 +35,7 @@ func TestDurationInterrupts(t *testing.T) {
 				opts := runner.Options{Store: store, Stop: selvage.StopRules{Timeout: &limit}, Retry: runner.Retry{Initial: time.Minute, Max: time.Minute},
 					Tools: []tool.Tool{echoTool("echo", selvage.EffectNone), waiting("idle", selvage.EffectNone), waiting("once", selvage.EffectOnce), sleeper(2 * time.Second)}}
 				result := mustRun(t, newRunner(t, opts), "t", tt.say)
-				want := selvage.Outcome{Kind: selvage.OutcomeStopped, Code: runner.CodeDuration, Detail: "the run may take 5s"}
+				want := selvage.Outcome{Kind: selvage.OutcomeStopped, Code: runner.CodeTimeout, Detail: "the run may take 5s"}
 				if took := time.Since(begun); result.Outcome != want || result.Steps != tt.steps || took < limit || took > limit+time.Second {
 					t.Errorf("outcome %v after %d steps and %s", result.Outcome, result.Steps, took)
 				}
@@ -77,7 +77,7 @@ func TestDurationOfAResumedRun(t *testing.T) {
 				return selvage.Effects{}, ctx.Err()
 			}}}
 			recovered, err := newRunner(t, opts).Recover(t.Context())
-			if err != nil || len(recovered) != 1 || recovered[0].Err != nil || recovered[0].Result.Outcome.Code != runner.CodeDuration {
+			if err != nil || len(recovered) != 1 || recovered[0].Err != nil || recovered[0].Result.Outcome.Code != runner.CodeTimeout {
 				t.Errorf("recovered %v, %v", recovered, err)
 			}
 			if took := time.Since(begun); took != max(limit, dead) {

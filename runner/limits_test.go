@@ -113,7 +113,7 @@ func TestLimitReachedByTheLastTurn(t *testing.T) {
 }
 
 // Rules end a run, limits make it wait; of the two the rule is asked first.
-func TestStopRules(t *testing.T) {
+func TestStopRulesGoBeforeLimits(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		rules selvage.StopRules
@@ -121,8 +121,8 @@ func TestStopRules(t *testing.T) {
 		steps int
 	}{
 		"turns":   {selvage.StopRules{Turns: new(2)}, runner.CodeMaxTurns, 2},
-		"tokens":  {selvage.StopRules{Tokens: new(int64(5))}, runner.CodeMaxTokens, 2},
-		"timeout": {selvage.StopRules{Timeout: new(25 * time.Second)}, runner.CodeDuration, 3},
+		"tokens":  {selvage.StopRules{Tokens: new(int64(5))}, runner.CodeTokenBudget, 2},
+		"timeout": {selvage.StopRules{Timeout: new(25 * time.Second)}, runner.CodeTimeout, 3},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

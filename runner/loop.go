@@ -52,6 +52,9 @@ func (x *run) next(ctx context.Context) (*selvage.Outcome, *Result, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(todo) == 0 {
+		x.turnOver()
+	}
 	switch {
 	case len(todo) > 0:
 		return nil, nil, x.perform(ctx, todo)
@@ -63,8 +66,9 @@ func (x *run) next(ctx context.Context) (*selvage.Outcome, *Result, error) {
 	case x.saidAll():
 		return completed(model.FinishStop), nil, nil
 	}
-	if outcome := x.tripped(); outcome != nil {
-		return outcome, nil, nil
+	if x.overdue() {
+		outcome := x.timedOut()
+		return &outcome, nil, nil
 	}
 	outcome, limit, err := x.limited()
 	if limit != nil {
@@ -97,6 +101,9 @@ func (x *run) start(ctx context.Context) (*selvage.Outcome, error) {
 	}
 	if x.resumed {
 		x.takeUp(ctx)
+		if err := x.recall(ctx); err != nil {
+			return nil, err
+		}
 		return nil, x.catchUp(ctx)
 	}
 	return nil, nil
@@ -244,6 +251,7 @@ func (x *run) accept(ctx context.Context, response *model.Response, offer []selv
 			return err
 		}
 	}
+	x.weigh(&reply)
 	made := make([]openCall, len(reply.ToolCalls))
 	for i, c := range reply.ToolCalls {
 		made[i] = openCall{call: c, step: x.step, offer: offer}
@@ -278,7 +286,7 @@ func completed(finish model.Finish) *selvage.Outcome {
 	return outcome
 }
 
-// stopped is the outcome a hook asked for, or nil.
+// stopped is the outcome that a hook or a stop rule asked for, or nil.
 func (x *run) stopped() *selvage.Outcome {
 	if x.stop == nil {
 		return nil
@@ -301,7 +309,7 @@ func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 	case errors.As(err, &state):
 		outcome.Code = selvage.Code(state.Err)
 	case errors.Is(ended(ctx), errTimeout):
-		return *x.outOfTime()
+		return x.timedOut()
 	case errors.As(cause, &asked):
 		return asked.outcome()
 	case ended(ctx) != nil:

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"log/slog"
-	"reflect"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -39,6 +38,13 @@ type Options struct {
 	// Tools are what the model may call. No two share a name.
 	Tools []tool.Tool
 
+	// Caps is what runs may do: globs of capabilities. A tool needs tool.NAME
+	// and what its spec says besides; one that lacks any of it is not offered,
+	// and a call of it is refused. Nil grants exactly what the given tools
+	// need; what is not nil grants only what it says, empty nothing. A run that
+	// was granted more is not gone on with.
+	Caps []string
+
 	// State declares the keys of the state and their scopes; may be nil.
 	State *state.Specs
 
@@ -61,9 +67,10 @@ type Options struct {
 	// waits until somebody raises it. Spawns and Depth bound the runs it spawns.
 	Limits selvage.Limits
 
-	// Stop ends runs as stopped. Timeout does in the middle of an answer or a
-	// call too; Turns and Tokens between turns. Errors, Tools, Contents and Loop
-	// have no effect yet.
+	// Stop ends each run as stopped, by the first rule that an answer of the
+	// model meets, in the order of its fields; the calls of that answer still
+	// run. Turns, Tokens and Errors do not stop an answer that is the last
+	// anyway. Timeout ends a run in the middle of an answer or a call too.
 	Stop selvage.StopRules
 
 	// MaxOutputTokens bounds what the model says at once. An answer that is cut
@@ -155,16 +162,6 @@ func (r Retry) withDefaults() Retry {
 		r.MaxRetryAfter = 2 * time.Minute
 	}
 	return r
-}
-
-// stop is the rules that end a run, as a run records them: nil if there are
-// none.
-func (o *Options) stop() *selvage.StopRules {
-	if reflect.ValueOf(o.Stop).IsZero() {
-		return nil
-	}
-	spec := selvage.RunSpec{Stop: &o.Stop}
-	return spec.Clone().Stop
 }
 
 // withDefaults fills in what zero values mean, or says what cannot be meant.

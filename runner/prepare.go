@@ -94,9 +94,9 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 // opening is the first change of a new run.
 func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
 	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits,
-		Stop: x.r.opts.stop(), Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls}
+		Stop: x.r.stops.recorded(), Caps: x.r.caps, Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls}
 	x.chain, x.limits = x.r.chain, x.spec.Limits
-	x.tools = x.r.specs
+	x.tools, x.stopper, x.caps = x.r.specs, x.r.stops, x.r.caps
 	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
 	if err := checkBelonging(in.Thread, &head.Thread); err != nil {
 		return nil, err

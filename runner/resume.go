@@ -17,6 +17,10 @@ func (x *run) resume(open *selvage.Run) error {
 	}
 	x.chain = x.r.chainOf(&x.spec)
 	x.limits, x.raised = open.Bounds(), open.Limits
+	var err error
+	if x.stopper, err = newStopper(x.spec.Stop); err != nil {
+		return err
+	}
 	x.usage, x.cost, x.answers, x.step = open.Usage, open.Cost, open.Steps, open.Steps
 	if !open.StartedAt.IsZero() {
 		x.begun = open.StartedAt
@@ -24,6 +28,8 @@ func (x *run) resume(open *selvage.Run) error {
 	for _, use := range x.spec.Tools {
 		x.tools = append(x.tools, x.r.tools[use.Name].Spec())
 	}
+	x.caps = x.r.recordedCaps(&x.spec)
+	x.tools = permitted(x.caps, x.tools)
 	return x.migrate(x.doc)
 }
 
@@ -99,6 +105,9 @@ func (r *Runner) difference(run *selvage.Run) string {
 		case spec.Effect != need.Effect:
 			lack("the effect of its tool %s is %s, here it is %s", need.Name, need.Effect, spec.Effect)
 		}
+	}
+	if wider := r.wider(run.Spec); len(wider) > 0 {
+		lack("it was granted %s, which is not granted here", strings.Join(wider, ", "))
 	}
 	for _, need := range run.Spec.Needs {
 		lack("it needs %s of its host", need)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/caps"
 )
 
 // run is one run while this process leads it. It belongs to one goroutine.
@@ -30,11 +31,13 @@ type run struct {
 	usage      selvage.Usage
 	cost       selvage.Money
 	reply      *selvage.Message // the model's last answer
-	stop       *selvage.Stop    // what a hook wants the run to end with
-	stopMarked bool             // it is in what is recorded or to be
-	salvaged   bool             // a delta was refused, and what happened kept of it
-	resumed    bool             // another process began it
-	stateless  bool             // nothing of it is kept, so it cannot wait
+	stop       *selvage.Stop    // what a hook or a stop rule wants the run to end with
+	stopper    stopper
+	caps       caps.Set
+	stopMarked bool // it is in what is recorded or to be
+	salvaged   bool // a delta was refused, and what happened kept of it
+	resumed    bool // another process began it
+	stateless  bool // nothing of it is kept, so it cannot wait
 
 	chain      []candidate               // the models that may answer
 	first      int                       // of them, the one to be asked first
@@ -146,12 +149,8 @@ func (x *run) driven(result *Result, err error) Ended {
 // timed takes a prepared run through its steps in the time that it has, also
 // if another process began it. Its end is recorded outside of that time.
 func (x *run) timed(ctx context.Context) (ending, error) {
-	if rules := x.spec.Stop; rules != nil && rules.Timeout != nil {
-		left := *rules.Timeout - x.r.opts.Now().Sub(x.begun)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, left, errTimeout)
-		defer cancel()
-	}
+	ctx, cancel := x.untilTimeout(ctx)
+	defer cancel()
 	return x.steps(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/caps"
 	"github.com/selvagehq/selvage/internal/process"
 	"github.com/selvagehq/selvage/store/inmem"
 	"github.com/selvagehq/selvage/tool"
@@ -16,10 +17,12 @@ import (
 type Runner struct {
 	opts  Options
 	tools map[string]*tool.Bound
-	specs []selvage.ToolSpec // of tools, in the order given
+	specs []selvage.ToolSpec // of the tools that are granted, in the order given
 	uses  []selvage.ToolUse  // the same, as a run records them
 	chain []candidate        // the models, the first of which is asked first
-	home  place              // of threads that are kept; the zero place if there is no store
+	stops stopper
+	caps  caps.Set
+	home  place // of threads that are kept; the zero place if there is no store
 }
 
 // place is where a run takes place.
@@ -45,6 +48,12 @@ func New(opts Options) (*Runner, error) {
 		if err := r.bind(t); err != nil {
 			return nil, fmt.Errorf("new runner: %w", err)
 		}
+	}
+	if err := r.grant(); err != nil {
+		return nil, fmt.Errorf("new runner: %w", err)
+	}
+	if r.stops, err = newStopper(&opts.Stop); err != nil {
+		return nil, fmt.Errorf("new runner: %w", err)
 	}
 	if err := checkHooks(opts.Hooks); err != nil {
 		return nil, fmt.Errorf("new runner: %w", err)

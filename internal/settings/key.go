@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +17,8 @@ type Type uint8
 // The types.
 const (
 	Text     Type = iota
-	Words         // a list of texts
+	Words         // a list of names, in one text separated by commas or spaces
+	Lines         // a list of texts, in one text separated by line breaks
 	Phrases       // a list of texts that may have spaces in them; in one text commas divide
 	Number        // a whole number, 0 or more
 	Dollars       // an amount such as 0.50
@@ -40,10 +42,18 @@ type Key struct {
 	// grants reports whether this text gives power that an untrusted file may
 	// not give. Nil never does.
 	grants func(text string) bool
-	rank   int // place in the table
+	// each reports what is wrong with one text of a list. Nil finds nothing.
+	each func(text string) error
+	rank int // place in the table
 }
 
 func always(string) bool { return true }
+
+// expression checks a regular expression.
+func expression(text string) error {
+	_, err := regexp.Compile(text)
+	return err
+}
 
 // leaves reports whether a store named by a project's file is anywhere but in
 // the project's own directory.
@@ -78,6 +88,11 @@ func Keys() []Key {
 		{Name: "max_turns", Type: Number, Help: "model calls a run may make"},
 		{Name: "max_spend", Type: Dollars, Help: "dollars a run may spend"},
 		{Name: "max_duration", Type: Duration, Help: "how long a run may take"},
+		{Name: "stop_on_tool", Type: Words, Help: "tools whose call ends a run"},
+		{Name: "stop_on_text", Type: Lines, Help: "regular expressions; an answer that one matches ends a run", each: expression},
+		{Name: "stop_on_errors", Type: Number, Help: "turns in a row all of whose calls failed, which end a run; 0 is off"},
+		{Name: "stop_on_loop", Type: Number, Help: "two turns among so many last ones that make the same calls end a run; 0 is off"},
+		{Name: "caps", Type: Words, Help: "globs of what runs may do, as tool.* (default: the tools given)", grants: always},
 		{Name: "wait", Type: Duration, Help: "how long to wait for an answer"},
 		{Name: "on_active", Default: "queue", Choices: []string{"queue", "reject", "interrupt", "steer"}, Help: "what to do about a busy thread"},
 		{Name: "memory_mode", Default: "persistent", Choices: []string{"persistent", "guest", "incognito"}, Help: "whether conversations are kept"},
@@ -147,6 +162,19 @@ func (k *Key) check(text string) error {
 		}
 	}
 	return err
+}
+
+// checkEach reports what is wrong with the texts of a list.
+func (k *Key) checkEach(texts []string) error {
+	for _, text := range texts {
+		if k.each == nil {
+			break
+		}
+		if err := k.each(text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ParseNumber reads a whole number from 0 on.

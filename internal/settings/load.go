@@ -141,6 +141,9 @@ func (s *Settings) putText(k *Key, text string, source Source, where, dir string
 	if err := k.check(text); err != nil {
 		return &Error{Where: where, Reason: err.Error()}
 	}
+	if err := k.checkEach(k.words(text)); err != nil {
+		return &Error{Where: where, Reason: err.Error()}
+	}
 	if k.Type == Path {
 		text = absolute(text, dir)
 	}
@@ -150,11 +153,16 @@ func (s *Settings) putText(k *Key, text string, source Source, where, dir string
 
 // words splits what stands for a list in one text.
 func (k *Key) words(text string) []string {
-	if k.Type != Phrases {
+	separator := ","
+	switch k.Type {
+	case Phrases:
+	case Lines:
+		separator = "\n"
+	default:
 		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	var all []string
-	for phrase := range strings.SplitSeq(text, ",") {
+	for phrase := range strings.SplitSeq(text, separator) {
 		if phrase = strings.TrimSpace(phrase); phrase != "" {
 			all = append(all, phrase)
 		}

@@ -86,7 +86,7 @@ func (r *reader) leaf(k *Key, name string, e yamlx.Entry) error {
 	case e.Value.Kind == yamlx.Scalar:
 		v.Text = e.Value.Text
 		v.Words = []string{v.Text}
-	case e.Value.Kind == yamlx.List && (k.Type == Words || k.Type == Phrases):
+	case e.Value.Kind == yamlx.List && (k.Type == Words || k.Type == Phrases || k.Type == Lines):
 		for _, item := range e.Value.Items {
 			if item.Kind != yamlx.Scalar {
 				return r.fault(item.Line, "", "%s is a list of texts, this is %s", name, item.Kind)
@@ -98,6 +98,9 @@ func (r *reader) leaf(k *Key, name string, e yamlx.Entry) error {
 		return r.fault(e.Line, "", "%s is a single value, not %s", name, e.Value.Kind)
 	}
 	if err := k.check(v.Text); err != nil {
+		return r.fault(e.Value.Line, "", "%s: %v", name, err)
+	}
+	if err := k.checkEach(v.Words); err != nil {
 		return r.fault(e.Value.Line, "", "%s: %v", name, err)
 	}
 	if !r.file.Trusted && k.grants != nil && k.grants(v.Text) {
