@@ -26,7 +26,7 @@ func (r *trial) audit(ctx context.Context) (found Report, err error) {
 		return found, err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	found.Kills, found.Unknown = r.kills, r.end.Unknown
+	found.Kills = r.kills
 	seen, err := (&Life{Dir: r.dir}).executions()
 	if err != nil {
 		return found, err
@@ -36,6 +36,7 @@ func (r *trial) audit(ctx context.Context) (found Report, err error) {
 		found.Broken = append(found.Broken, err.Error())
 		return found, nil
 	}
+	found.Unknown = log.unknown
 	log.compare(seen, &found)
 	found.Broken = append(found.Broken, log.faults...)
 	for i := range r.script.Inputs {
@@ -119,6 +120,7 @@ type log struct {
 	decided map[string]bool // calls whose result somebody decided
 	calls   map[string]selvage.Call
 	runs    map[selvage.RunID]selvage.RunStatus
+	unknown int // calls of unknown outcome that somebody was asked about
 	faults  []string
 }
 
@@ -198,6 +200,9 @@ func (l *log) take(c *selvage.Change) error {
 			return err
 		}
 		l.calls[u.CallID] = *now
+		if asks, err := now.Asks(); err == nil && asks != nil && asks.Unknown && u.Suspension != nil {
+			l.unknown++
+		}
 		if d, err := now.Decided(); err == nil && d != nil && (d.Result != nil || d.Action != selvage.DecisionResume) {
 			l.decided[u.CallID] = true
 		}

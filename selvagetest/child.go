@@ -35,8 +35,7 @@ const lifetime = 2 * time.Minute
 
 // told is what a life that was not killed says at its end.
 type told struct {
-	Places  int64 `json:"places"`
-	Unknown int   `json:"unknown"`
+	Places int64 `json:"places"`
 }
 
 // live is the whole life of a child.
@@ -68,7 +67,7 @@ func live(o order, agent Agent, script *Script) (err error) {
 			return fmt.Errorf("input %d: %w", i+1, err)
 		}
 	}
-	end, err := json.Marshal(told{Places: l.life.place.Load(), Unknown: l.unknown})
+	end, err := json.Marshal(told{Places: l.life.place.Load()})
 	if err != nil {
 		return err
 	}
@@ -77,10 +76,9 @@ func live(o order, agent Agent, script *Script) (err error) {
 
 // living is an agent in a life.
 type living struct {
-	script  *Script
-	life    *Life
-	runner  *runner.Runner
-	unknown int // calls of unknown outcome that it asked about
+	script *Script
+	life   *Life
+	runner *runner.Runner
 }
 
 // runID names the run of an input, so that every life means the same one.
@@ -130,9 +128,6 @@ func (l *living) decide(ctx context.Context, id selvage.RunID) error {
 		answer = truth
 	}
 	for _, q := range questions {
-		if q.Ticket.Unknown {
-			l.unknown++
-		}
 		d, err := answer(ctx, l.life, q)
 		if err != nil {
 			return err

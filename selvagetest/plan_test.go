@@ -103,7 +103,7 @@ func TestPlan(t *testing.T) {
 	t.Parallel()
 	steps := soak.Times(planSteps)
 	found := selvagetest.Crash(t, planner(steps, false), selvagetest.Script{Inputs: []string{"Carry out the plan."}, Kills: soak.Times(planKills), Seed: 7})
-	if found.Kills != soak.Times(planKills) || found.Unknown == 0 {
+	if found.Kills != soak.Times(planKills) || found.Unknown < found.Kills/10 {
 		t.Errorf("it was killed %d times and asked about %d calls", found.Kills, found.Unknown)
 	}
 	counts := linesOf(t, found.Dir)

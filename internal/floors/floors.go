@@ -24,7 +24,7 @@ var plan = map[string]int{
 	"store/storetest": 1, "store/commit": 1, "store/record": 1, "store/archive": 1, "policy": 1, "budget": 1, "caps": 1, "rules": 1, "model/": 1, "tool/": 1, "wire": 1,
 	"store/":  2,
 	"runner/": 3, "dispatch/": 3, "recall/": 3, "stores": 3,
-	"server/": 4, "client/": 4, "protocol/": 4, "telemetry": 4,
+	"server/": 4, "client/": 4, "protocol/": 4, "telemetry": 4, "fixture": 4,
 	"daemon/": 5, "console/": 5,
 	"cli/": 6, "cmd/": 6, "selvagetest/": 6,
 }
