@@ -10,6 +10,7 @@ import (
 	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/store/inmem"
+	"github.com/selvagehq/selvage/tool"
 )
 
 // conversation is one thread and what its next run is made of.
@@ -23,8 +24,9 @@ type conversation struct {
 	run    selvage.RunID         // of the next turn; empty is a new one
 	update *selvage.ThreadUpdate // what the first turn says about the thread
 	show   *teller
-	begun  func(*runner.Event) // told that a turn waits for its thread, and what is recorded of it; may be nil
-	fresh  bool                // the thread is new, and that has not been told
+	begun  func(*runner.Event)           // told that a turn waits for its thread, and what is recorded of it; may be nil
+	stub   func([]tool.Tool) []tool.Tool // what tools are replaced by; nil leaves them
+	fresh  bool                          // the thread is new, and that has not been told
 }
 
 // opening is what a conversation is begun with.
@@ -229,6 +231,9 @@ func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, on
 	tools, err := c.openTools(ctx, m.tools, c.store)
 	if err != nil {
 		return nil, err
+	}
+	if c.stub != nil {
+		tools = c.stub(tools)
 	}
 	limits := c.limits()
 	if limits.Spend != nil {

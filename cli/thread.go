@@ -16,7 +16,7 @@ func (a *app) threadCommand() *cobra.Command {
 	return group("thread", "Look at threads, change and remove them",
 		a.threadLsCommand(), a.threadShowCommand(), a.threadLogCommand(), a.threadMessagesCommand(),
 		a.threadStateCommand(), a.threadDiffCommand(), a.threadBlameCommand(), a.threadForkCommand(),
-		a.threadRewindCommand(), a.threadEditCommand(), a.threadTreeCommand(), a.threadWatchCommand(), a.threadExportCommand(), a.threadImportCommand(), a.threadPruneCommand(), a.threadExpireCommand(), a.threadVerifyCommand(), a.threadEraseCommand(), a.threadRmCommand())
+		a.threadRewindCommand(), a.threadTryCommand(), a.threadEditCommand(), a.threadTreeCommand(), a.threadWatchCommand(), a.threadExportCommand(), a.threadImportCommand(), a.threadPruneCommand(), a.threadExpireCommand(), a.threadVerifyCommand(), a.threadEraseCommand(), a.threadRmCommand())
 }
 
 // onThread makes the body of a command that reads the thread named by its

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/fixture"
 	"github.com/selvagehq/selvage/store/transfer"
 )
 
@@ -22,10 +23,12 @@ func (a *app) threadExportCommand() *cobra.Command {
   state     its state document
   markdown  its transcript, for people
   proof     its transcript and what proves it, erased parts included, as one
-            JSON document; ` + "`thread verify --proof FILE`" + ` needs no store`,
+            JSON document; ` + "`thread verify --proof FILE`" + ` needs no store
+  fixture   what its runs did, as one JSON document that selvagetest.Replay
+            leads again without network, models and effects`,
 		RunE: a.onThread(func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
 			switch form {
-			case "jsonl", "proof":
+			case "jsonl", "proof", "fixture":
 				if at.v != 0 {
 					return usage("leave --at out", "--at: a %s goes to the end of the log", form)
 				}
@@ -50,12 +53,18 @@ func (a *app) threadExportCommand() *cobra.Command {
 				}
 				a.out.jsonLine(p)
 				return nil
+			case "fixture":
+				f, err := fixture.Record(ctx, store, id)
+				if err != nil {
+					return err
+				}
+				return f.Write(a.out)
 			default:
-				return usage("use jsonl, state, markdown or proof", "--format: %q is not one", form)
+				return usage("use jsonl, state, markdown, proof or fixture", "--format: %q is not one", form)
 			}
 		}),
 	}
-	cmd.Flags().StringVar(&form, "format", "jsonl", "`WHAT` to write: jsonl, state, markdown or proof")
+	cmd.Flags().StringVar(&form, "format", "jsonl", "`WHAT` to write: jsonl, state, markdown, proof or fixture")
 	cmd.Flags().Var(&at, "at", "state or transcript as of this `VERSION`")
 	return cmd
 }
