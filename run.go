@@ -91,19 +91,21 @@ type Waiting struct {
 
 // Usage counts tokens as the provider reported them.
 type Usage struct {
-	InputTokens     int64 `json:"input_tokens"`
-	OutputTokens    int64 `json:"output_tokens"`
-	CachedTokens    int64 `json:"cached_tokens,omitempty"`    // of the input
-	ReasoningTokens int64 `json:"reasoning_tokens,omitempty"` // of the output
+	InputTokens      int64 `json:"input_tokens"`
+	OutputTokens     int64 `json:"output_tokens"`
+	CachedTokens     int64 `json:"cached_tokens,omitempty"`      // of the input: found in the provider's cache
+	CacheWriteTokens int64 `json:"cache_write_tokens,omitempty"` // of the input: put into the provider's cache
+	ReasoningTokens  int64 `json:"reasoning_tokens,omitempty"`   // of the output
 }
 
 // Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		InputTokens:     u.InputTokens + v.InputTokens,
-		OutputTokens:    u.OutputTokens + v.OutputTokens,
-		CachedTokens:    u.CachedTokens + v.CachedTokens,
-		ReasoningTokens: u.ReasoningTokens + v.ReasoningTokens,
+		InputTokens:      u.InputTokens + v.InputTokens,
+		OutputTokens:     u.OutputTokens + v.OutputTokens,
+		CachedTokens:     u.CachedTokens + v.CachedTokens,
+		CacheWriteTokens: u.CacheWriteTokens + v.CacheWriteTokens,
+		ReasoningTokens:  u.ReasoningTokens + v.ReasoningTokens,
 	}
 }
 

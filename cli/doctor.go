@@ -41,7 +41,7 @@ type doctorDocument struct {
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Check home, configuration, store, clock, permissions and versions", Args: noArguments,
+		Use: "doctor", Short: "Check home, configuration, store, models, clock, permissions and versions", Args: noArguments,
 		Long:        "Check what Selvage needs. Nothing is changed. Exits 1 if something needs a hand.",
 		Annotations: map[string]string{configAnnotation: configOptional},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +49,7 @@ func (a *app) doctorCommand() *cobra.Command {
 			now := time.Now()
 			d.add(a.checkHome(), a.checkConfig())
 			d.add(a.checkStore(cmd.Context(), now)...)
-			d.add(checkClock(now), a.checkVersions())
+			d.add(a.checkModels(), checkClock(now), a.checkVersions())
 			err := a.show(d, func() { a.printFindings(d) })
 			if err == nil && !d.OK {
 				return &failure{exit: exitFailed, class: "unhealthy", err: errors.New("something needs a hand"), hint: "each failed check says what to do"}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvagehq/selvage/internal/settings"
 	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/model/anthropic"
 	"github.com/selvagehq/selvage/model/openai"
 	"github.com/selvagehq/selvage/model/sim"
 )
@@ -36,7 +37,7 @@ func (a *app) openModel(name string) (model.Model, error) {
 		}
 		return nil, usage(hint, "model %q: there is no provider %q", name, provider)
 	}
-	price := a.price(name)
+	price := a.price(provider, rest)
 	if provider == "sim" {
 		m, err := sim.New(rest)
 		switch {
@@ -66,8 +67,8 @@ func (a *app) openModels(m *makeup) ([]model.Model, error) {
 	return models, nil
 }
 
-// openService makes a model of a service that speaks the protocol that all of
-// them offer.
+// openService makes a model of a service: Anthropic's, or one that speaks the
+// protocol that all others offer.
 func (a *app) openService(provider, name string, price *model.Price) (model.Model, error) {
 	key, base := a.conf.Get("providers."+provider+".api_key"), a.conf.Get("providers."+provider+".base_url")
 	if key.Text == "" && !base.Set() && slices.Contains(keyed(), provider) {
@@ -75,31 +76,40 @@ func (a *app) openService(provider, name string, price *model.Price) (model.Mode
 		return nil, &failure{exit: exitUnauthorised, class: "unauthorised", err: fmt.Errorf("model %s/%s needs a key, and %s is not set", provider, name, variable),
 			hint: fmt.Sprintf("export %s=..., or choose --model %s, which needs none", variable, fallbackModel)}
 	}
-	m, err := openai.New(openai.Options{Model: name, Provider: provider, BaseURL: base.Text, APIKey: key.Text, Price: price,
-		Continues: provider == "vllm"})
-	return m, hinted(err, "`"+a.name+" config show` tells where its settings come from")
+	var m model.Model
+	var err error
+	if provider == "anthropic" {
+		var thinking anthropic.Thinking
+		if thinking, err = a.thinking(); err != nil {
+			return nil, err
+		}
+		m, err = anthropic.New(anthropic.Options{Model: name, BaseURL: base.Text, APIKey: key.Text, Price: price,
+			Thinking: thinking, Cache: a.conf.Get("providers.anthropic.cache").Text == "on"})
+	} else {
+		m, err = openai.New(openai.Options{Model: name, Provider: provider, BaseURL: base.Text, APIKey: key.Text, Price: price,
+			Continues: provider == "vllm"})
+	}
+	if err != nil {
+		return nil, hinted(err, "`"+a.name+" config show` tells where its settings come from")
+	}
+	return m, nil
 }
 
-// price is what the configuration says a model costs; nil if nothing.
-func (a *app) price(name string) *model.Price {
-	input, output := a.conf.Get("prices."+name+".input"), a.conf.Get("prices."+name+".output")
-	cached := a.conf.Get("prices." + name + ".cached_input")
-	if !input.Set() && !output.Set() {
-		return nil
+// thinking is how the configuration lets Anthropic's models think.
+func (a *app) thinking() (anthropic.Thinking, error) {
+	v := a.conf.Get("providers.anthropic.thinking")
+	switch v.Text {
+	case "", "default":
+		return anthropic.Thinking{}, nil
+	case "adaptive":
+		return anthropic.Thinking{Adaptive: true}, nil
 	}
-	// The texts were checked when they were read; what was not given is zero.
-	var p model.Price
-	if input.Set() {
-		p.Input, _ = settings.ParseDollars(input.Text)
+	n, err := settings.ParseNumber(v.Text)
+	if err != nil {
+		return anthropic.Thinking{}, usage("adaptive is for the models since Claude 4.6, a number of tokens from 1024 on for those before",
+			"%s: providers.anthropic.thinking is adaptive or a number of tokens, not %q", v.Where, v.Text)
 	}
-	if output.Set() {
-		p.Output, _ = settings.ParseDollars(output.Text)
-	}
-	if cached.Set() {
-		c, _ := settings.ParseDollars(cached.Text)
-		p.CachedInput = &c
-	}
-	return &p
+	return anthropic.Thinking{Tokens: n}, nil
 }
 
 // simulated reports whether a model only pretends.

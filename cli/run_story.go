@@ -246,7 +246,7 @@ func (s *story) book(total turnSpending, answered bool) {
 
 func minus(u, v selvage.Usage) selvage.Usage {
 	return selvage.Usage{InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens,
-		CachedTokens: u.CachedTokens - v.CachedTokens, ReasoningTokens: u.ReasoningTokens - v.ReasoningTokens}
+		CachedTokens: u.CachedTokens - v.CachedTokens, CacheWriteTokens: u.CacheWriteTokens - v.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens - v.ReasoningTokens}
 }
 
 // callNames are the tools that a turn called.

@@ -12,7 +12,7 @@ import (
 
 func TestCost(t *testing.T) {
 	t.Parallel()
-	free, cheap := selvage.Money(0), selvage.Money(100_000_000)
+	free, cheap, dear := selvage.Money(0), selvage.Money(100_000_000), selvage.Money(1_250_000_000)
 	tests := map[string]struct {
 		price model.Price
 		usage selvage.Usage
@@ -28,6 +28,10 @@ func TestCost(t *testing.T) {
 		"cached at the input's price":   {model.Price{Input: selvage.Dollar}, selvage.Usage{InputTokens: 1e6, CachedTokens: 5e5}, "1"},
 		"cached at its own":             {model.Price{Input: selvage.Dollar, CachedInput: &cheap}, selvage.Usage{InputTokens: 1e6, CachedTokens: 5e5}, "0.55"},
 		"cached for free":               {model.Price{Input: selvage.Dollar, CachedInput: &free}, selvage.Usage{InputTokens: 1e6, CachedTokens: 1e6}, "0"},
+		"written at the input's price":  {model.Price{Input: selvage.Dollar, CachedInput: &free}, selvage.Usage{InputTokens: 1e6, CacheWriteTokens: 5e5}, "1"},
+		"written at its own":            {model.Price{Input: selvage.Dollar, CacheWrite: &dear}, selvage.Usage{InputTokens: 1e6, CacheWriteTokens: 5e5}, "1.125"},
+		"cached and written":            {model.Price{Input: selvage.Dollar, CachedInput: &cheap, CacheWrite: &dear}, selvage.Usage{InputTokens: 1e6, CachedTokens: 5e5, CacheWriteTokens: 4e5}, "0.65"},
+		"more of both than there is":    {model.Price{Input: selvage.Dollar, CachedInput: &cheap, CacheWrite: &dear}, selvage.Usage{InputTokens: 1e6, CachedTokens: 5e5, CacheWriteTokens: 9e6}, "0.675"},
 		"more cached than there is":     {model.Price{Input: selvage.Dollar, CachedInput: &cheap}, selvage.Usage{InputTokens: 1e6, CachedTokens: 9e6}, "0.1"},
 		"reasoning is part of output":   {model.Price{Output: selvage.Dollar}, selvage.Usage{OutputTokens: 1e6, ReasoningTokens: 9e5}, "1"},
 		"below zero is zero":            {model.Price{Input: selvage.Dollar, Output: selvage.Dollar}, selvage.Usage{InputTokens: -5, OutputTokens: -5, CachedTokens: -5}, "0"},

@@ -116,7 +116,7 @@ func Keys() []Key {
 	}
 	for _, p := range []struct{ name, model, base string }{
 		{"openai", "gpt-5-mini", "https://api.openai.com/v1/"},
-		{"anthropic", "claude-sonnet-4-5", "https://api.anthropic.com/v1/"},
+		{"anthropic", "claude-sonnet-4-5", "https://api.anthropic.com/"},
 		{"gemini", "gemini-2.5-flash", "https://generativelanguage.googleapis.com/v1beta/openai/"},
 		{"ollama", "llama3.2", "http://127.0.0.1:11434/v1/"},
 		{"vllm", "", "http://127.0.0.1:8000/v1/"},
@@ -128,8 +128,11 @@ func Keys() []Key {
 			Key{Name: at + ".api_key", Secret: true, Env: []string{env + "_API_KEY"}, Help: "credential", grants: always})
 	}
 	return append(keys,
+		Key{Name: "providers.anthropic.thinking", Help: "how Claude thinks: adaptive, or a number of tokens (default: as the model likes)", grants: always},
+		Key{Name: "providers.anthropic.cache", Default: "on", Choices: []string{"on", "off"}, Help: "whether Anthropic may keep requests for five minutes, which makes long conversations cheaper", grants: always},
 		Key{Name: "prices.*.input", Type: Dollars, Help: "dollars a million input tokens of PROVIDER/NAME", grants: always},
 		Key{Name: "prices.*.cached_input", Type: Dollars, Help: "dollars a million input tokens that were cached (default: as other input)", grants: always},
+		Key{Name: "prices.*.cache_write", Type: Dollars, Help: "dollars a million input tokens that are put into the cache (default: as other input; a quarter more at Anthropic)", grants: always},
 		Key{Name: "prices.*.output", Type: Dollars, Help: "dollars a million output tokens of PROVIDER/NAME", grants: always})
 }
 

@@ -39,7 +39,7 @@ func TestStreamingText(t *testing.T) {
 	}
 	want := []string{
 		"reasoning hm ", "reasoning yes", "text Héllo", "text  wor", "text ld\n", "text no",
-		"usage {InputTokens:11 OutputTokens:7 CachedTokens:5 ReasoningTokens:3}", "finish stop",
+		"usage {InputTokens:11 OutputTokens:7 CachedTokens:5 CacheWriteTokens:0 ReasoningTokens:3}", "finish stop",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("chunks (-want +got):\n%s", diff)

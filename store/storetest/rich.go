@@ -77,7 +77,7 @@ func richRun(id selvage.RunID) selvage.RunUpdate {
 			Context: &selvage.ContextRules{Messages: 1, Tokens: 2, Summarise: true, Model: "sim/short"},
 			Budget:  &selvage.ChildRun{ThreadID: "above", RunID: "run-above"}},
 		Limits: &selvage.Limits{Turns: ptr(9), Spend: ptr(selvage.Money(9007199254740993))},
-		Usage:  &selvage.Usage{InputTokens: 9007199254740993, OutputTokens: 2, CachedTokens: 3, ReasoningTokens: 4},
+		Usage:  &selvage.Usage{InputTokens: 9007199254740993, OutputTokens: 2, CachedTokens: 3, CacheWriteTokens: 5, ReasoningTokens: 4},
 		Cost:   ptr(selvage.Money(9007199254740993)), Steps: ptr(7), Error: ptr("nothing yet"),
 	}
 }
