@@ -138,6 +138,14 @@ func isObject(data json.RawMessage) bool {
 // decide makes the change that records a decision, or answers why there is
 // none to make.
 func (o *outsider) decide(ctx context.Context, d selvage.Decision, target string, answer *Decided) (*selvage.ChangeSet, error) {
+	for i := range o.head.OpenCalls {
+		c := &o.head.OpenCalls[i]
+		if past, err := c.Decided(); err == nil && past != nil && past.ID == d.ID && c.RunID == o.id {
+			answer.CallID, answer.Ticket = c.ID, c.Ticket
+			answer.known(*past, d.ID)
+			return nil, nil
+		}
+	}
 	call, ticket, err := o.target(target)
 	switch {
 	case err != nil:
@@ -148,7 +156,7 @@ func (o *outsider) decide(ctx context.Context, d selvage.Decision, target string
 	answer.CallID, answer.Ticket = call.ID, call.Ticket
 	if past, err := call.Decided(); err != nil {
 		return nil, err
-	} else if past != nil && (past.ID == d.ID || ticket == nil) {
+	} else if past != nil && ticket == nil {
 		answer.known(*past, d.ID)
 		return nil, nil
 	}
@@ -190,7 +198,7 @@ func (d *Decided) known(past selvage.Decision, id string) {
 // target finds the open call that a decision is about, and its ticket if it
 // waits. It returns no call if there is none yet.
 func (o *outsider) target(target string) (*selvage.Call, *selvage.Ticket, error) {
-	var waiting []*selvage.Call
+	var waiting, decided []*selvage.Call
 	for i := range o.head.OpenCalls {
 		c := &o.head.OpenCalls[i]
 		if c.RunID != o.id {
@@ -202,15 +210,19 @@ func (o *outsider) target(target string) (*selvage.Call, *selvage.Ticket, error)
 		}
 		if c.Status == selvage.CallSuspended {
 			waiting = append(waiting, c)
+		} else if c.Decision != nil {
+			decided = append(decided, c)
 		}
 	}
 	if target != "" {
 		return nil, nil, nil
 	}
-	switch len(waiting) {
-	case 0:
+	switch {
+	case len(waiting) == 0 && len(decided) == 1:
+		return decided[0], nil, nil
+	case len(waiting) == 0:
 		return nil, nil, &selvage.InvalidError{Field: "ticket", Reason: fmt.Sprintf("no call of run %s waits for a decision", o.id)}
-	case 1:
+	case len(waiting) == 1:
 		ticket, err := waiting[0].Asks()
 		return waiting[0], ticket, err
 	}

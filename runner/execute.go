@@ -34,6 +34,22 @@ func (x *run) execute(ctx context.Context, running []*task, done func(context.Co
 	}
 	left := len(running)
 	var failed error
+	fail := func(err error) {
+		if failed == nil {
+			failed = err
+			cancel()
+		}
+	}
+	commit := func(ops state.Patch) error {
+		if err := x.patch(sourceStep, ops); err != nil {
+			return err
+		}
+		err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults})
+		if err != nil {
+			fail(err)
+		}
+		return err
+	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	for _, t := range running {
@@ -41,7 +57,7 @@ func (x *run) execute(ctx context.Context, running []*task, done func(context.Co
 		e := x.event(EventCall)
 		e.Call = &t.call
 		x.out.emit(e)
-		w := &worker{x: x, task: t, said: said, ended: make(chan struct{})}
+		w := &worker{x: x, task: t, said: said, commit: commit, ended: make(chan struct{})}
 		c := x.toolCall(t)
 		inside, over := x.observe(toolCtx, Activity{Kind: ActivityTool, Tool: t.call.Name, CallID: t.call.ID, Effect: t.bound.Spec().Effect})
 		all.Go(func() {
@@ -49,13 +65,12 @@ func (x *run) execute(ctx context.Context, running []*task, done func(context.Co
 				slots <- struct{}{}
 				defer func() { <-slots }()
 			}
-			result, err := w.run(inside, c)
+			result, err := w.work(inside, c)
 			said <- func() {
 				left--
 				over(Ended{Err: err, Failed: result.Failed, Suspended: suspension(err) != nil})
-				if err := done(ctx, t, x.outcome(toolCtx, t, c, result, err)); err != nil && failed == nil {
-					failed = err
-					cancel()
+				if err := done(ctx, t, x.outcome(toolCtx, t, c, result, err)); err != nil {
+					fail(err)
 				}
 			}
 		})
@@ -83,14 +98,17 @@ func (x *run) outcome(ctx context.Context, t *task, c *tool.Call, result selvage
 
 // worker runs the tool of one call, in its own goroutine.
 type worker struct {
-	x     *run
-	task  *task
-	said  chan<- func()
-	ended chan struct{} // closed when the tool has returned
+	x    *run
+	task *task
+	said chan<- func()
+	// commit records a patch at once, and ends the run if it cannot. It is for
+	// the goroutine of the run.
+	commit func(state.Patch) error
+	ended  chan struct{} // closed when the tool has returned
 }
 
-// run runs the tool.
-func (w *worker) run(ctx context.Context, c *tool.Call) (selvage.ToolResult, error) {
+// work runs the tool.
+func (w *worker) work(ctx context.Context, c *tool.Call) (selvage.ToolResult, error) {
 	defer close(w.ended)
 	c.OnProgress = func(text string) {
 		w.ask(func() {

@@ -58,26 +58,26 @@ func objectOf(args json.RawMessage) json.RawMessage {
 // schemaURL names a tool's schema to the validator. Nothing is ever fetched.
 const schemaURL = "tool:///arguments"
 
-// compileSchema prepares the argument schema of a tool for validation. The
+// compileSchema prepares a schema for validation; what names it in errors. The
 // schemas are derived by one library and checked by another because this one
 // reports every fault with its path and takes the schemas of foreign tools.
-func compileSchema(parameters json.RawMessage) (*jsonschema.Schema, error) {
+func compileSchema(what string, parameters json.RawMessage) (*jsonschema.Schema, error) {
 	if len(bytes.TrimSpace(parameters)) == 0 {
 		return nil, nil
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(parameters))
 	if err != nil {
-		return nil, fmt.Errorf("its parameters are not JSON: %w", err)
+		return nil, fmt.Errorf("%s not JSON: %w", what, err)
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{})
 	c.AssertFormat()
 	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, fmt.Errorf("its parameters are not a JSON Schema: %w", err)
+		return nil, fmt.Errorf("%s not a JSON Schema: %w", what, err)
 	}
 	schema, err := c.Compile(schemaURL)
 	if err != nil {
-		return nil, fmt.Errorf("its parameters are not a JSON Schema: %w", err)
+		return nil, fmt.Errorf("%s not a JSON Schema: %w", what, err)
 	}
 	return schema, nil
 }
@@ -135,7 +135,7 @@ func leaves(e *jsonschema.ValidationError, p *message.Printer, faults []Fault) [
 // Validate returns every fault of a value by a JSON Schema, which may be none.
 // A schema that is none itself, or a value that is no JSON, is a fault too.
 func Validate(schema, value json.RawMessage) []Fault {
-	compiled, err := compileSchema(schema)
+	compiled, err := compileSchema("the schema is", schema)
 	if err != nil {
 		return []Fault{{Reason: err.Error()}}
 	}
@@ -147,6 +147,6 @@ func Validate(schema, value json.RawMessage) []Fault {
 
 // CheckSchema returns why a JSON Schema is none, or nil.
 func CheckSchema(schema json.RawMessage) error {
-	_, err := compileSchema(schema)
+	_, err := compileSchema("the schema is", schema)
 	return err
 }

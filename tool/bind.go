@@ -65,7 +65,7 @@ func Bind(t Tool) (*Bound, error) {
 		return nil, bad("a timeout may not be negative")
 	}
 	var err error
-	if b.schema, err = compileSchema(b.spec.Parameters); err != nil {
+	if b.schema, err = compileSchema("its parameters are", b.spec.Parameters); err != nil {
 		return nil, bad("%v", err)
 	}
 	if b.schema != nil && b.schema.Types != nil && !slices.Contains(b.schema.Types.ToStrings(), "object") {
