@@ -15,6 +15,11 @@ type Chunk struct {
 	// that the provider does not show is a signature alone.
 	Signature string
 
+	// Writing is a piece of a call that the model is writing: of another one if
+	// it has a name, else of the one before. It only tells how far the answer
+	// has come: the call comes whole in a ToolCall. Not every model tells.
+	Writing *selvage.PartialCall
+
 	// ToolCall is one complete call. Its id is unique in the answer and differs
 	// from every call id among the request's messages, and satisfies
 	// [selvage.CheckID]. Its arguments are valid JSON: when the model wrote

@@ -25,6 +25,7 @@ type answer struct {
 	text      strings.Builder // of arrived
 	reasoning strings.Builder // of arrived
 	calls     []selvage.ToolCall
+	writing   *writing
 	frame     selvage.StreamCheckpoint // what a draft says besides, with the totals before the attempt
 	meter     meter                    // of the attempt
 }
@@ -47,7 +48,7 @@ func (a *answer) add(c model.Chunk) string {
 	if c.Text != "" {
 		text, a.tail = whole(a.tail + a.again.hear(c.Text))
 	}
-	a.output = a.output || c.Text != "" || c.Reasoning != "" || c.ToolCall != nil
+	a.output = a.output || c.Text != "" || c.Reasoning != "" || c.ToolCall != nil || c.Writing != nil
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.meter.add(&c)
@@ -56,9 +57,30 @@ func (a *answer) add(c model.Chunk) string {
 	a.arrived.Add(c)
 	a.reasoning.WriteString(c.Reasoning)
 	if c.ToolCall != nil {
-		a.calls = append(a.calls, *c.ToolCall)
+		a.calls, a.writing = append(a.calls, *c.ToolCall), nil
+	}
+	if p := c.Writing; p != nil {
+		if a.writing == nil || p.Name != "" {
+			a.writing = &writing{id: p.ID, name: p.Name}
+		}
+		a.writing.arguments.WriteString(p.Arguments)
 	}
 	return text
+}
+
+// writing is a call that the model is writing.
+type writing struct {
+	id, name  string
+	arguments strings.Builder
+}
+
+// partial is the call as far as it has come.
+func (w *writing) partial() *selvage.PartialCall {
+	if w == nil {
+		return nil
+	}
+	valid := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+	return &selvage.PartialCall{ID: valid(w.id), Name: valid(w.name), Arguments: valid(w.arguments.String())}
 }
 
 // end takes what was held back of an answer that is complete, and returns it.
@@ -92,7 +114,7 @@ func (a *answer) clear(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.id, a.tail, a.again = id, "", repetition{}
-	a.arrived, a.calls = model.Accumulator{}, nil
+	a.arrived, a.calls, a.writing = model.Accumulator{}, nil, nil
 	a.text.Reset()
 	a.reasoning.Reset()
 }
@@ -112,7 +134,7 @@ func (a *answer) book(broken bool) (selvage.Usage, selvage.Money) {
 
 // empty reports whether there is nothing worth keeping.
 func (a *answer) empty() bool {
-	return a.text.Len() == 0 && a.reasoning.Len() == 0 && len(a.calls) == 0 && a.frame.Usage == selvage.Usage{}
+	return a.text.Len() == 0 && a.reasoning.Len() == 0 && len(a.calls) == 0 && a.writing == nil && a.frame.Usage == selvage.Usage{}
 }
 
 // draft is the stream checkpoint of the answer as it stands.
@@ -121,6 +143,7 @@ func (a *answer) draft() selvage.StreamCheckpoint {
 	defer a.mu.Unlock()
 	c := a.frame
 	c.Text, c.Reasoning, c.Calls = a.text.String(), strings.ToValidUTF8(a.reasoning.String(), "\uFFFD"), a.calls[:len(a.calls):len(a.calls)]
+	c.InFlight = a.writing.partial()
 	usage, cost := a.meter.read(true)
 	c.Usage, c.Cost = c.Usage.Add(usage), c.Cost+cost
 	c.RunUsage, c.RunCost = c.RunUsage.Add(usage), c.RunCost+cost

@@ -14,6 +14,10 @@ import (
 type ResumeOptions struct {
 	// Bump raises limits of the run, if it waits because it has reached one.
 	Bump []Bump
+
+	// Partial says how an answer is asked for again that the run was in the
+	// middle of. Empty means [Options.OnPartial].
+	Partial OnPartial
 }
 
 // CannotResumeError reports an open run that a runner cannot go on with,
@@ -83,6 +87,9 @@ func (r *Runner) ResumeStream(ctx context.Context, run selvage.RunID, opts Resum
 func (r *Runner) goOn(ctx context.Context, id selvage.RunID, opts ResumeOptions, out *outlet) error {
 	if r.home.store == nil {
 		return fmt.Errorf("this runner has no store: %w", selvage.ErrUnsupported)
+	}
+	if err := opts.Partial.check("Partial"); err != nil {
+		return err
 	}
 	info, err := FindRun(ctx, r.home.store, id)
 	if err != nil {

@@ -113,7 +113,7 @@ func (q *inquiry) attempt(ctx context.Context) (finish model.Finish, failed erro
 			break
 		}
 		text := a.add(chunk)
-		q.scribe.note(len(text) + len(chunk.Reasoning))
+		q.scribe.note(sizeOf(text, &chunk))
 		q.delta(model.Chunk{Text: text, Reasoning: chunk.Reasoning})
 		if chunk.Finish != "" {
 			finish = chunk.Finish
@@ -136,6 +136,16 @@ func (q *inquiry) attempt(ctx context.Context) (finish model.Finish, failed erro
 	q.x.usage, q.x.cost = q.x.usage.Add(usage), q.x.cost+cost
 	over(Ended{Err: failed, Usage: usage, Cost: cost, Finish: string(finish)})
 	return finish, failed
+}
+
+// sizeOf is how much of an answer came with a chunk, of which text is to be
+// told.
+func sizeOf(text string, chunk *model.Chunk) int {
+	n := len(text) + len(chunk.Reasoning)
+	if p := chunk.Writing; p != nil {
+		n += len(p.Name) + len(p.Arguments)
+	}
+	return n
 }
 
 // next decides what follows a failure: how long to wait before the request is
@@ -189,7 +199,7 @@ func (q *inquiry) repeat(ctx context.Context, err error, pause time.Duration) {
 
 // mayGoOn reports whether the answer can be gone on with.
 func (q *inquiry) mayGoOn() bool {
-	return !q.anew && !q.answer.silent() && len(q.answer.calls) == 0
+	return !q.anew && !q.answer.silent() && len(q.answer.calls) == 0 && q.answer.writing == nil
 }
 
 // goOn makes the next attempt one that follows what has come.
@@ -206,8 +216,12 @@ func (q *inquiry) complete(finish model.Finish) *model.Response {
 	q.delta(model.Chunk{Text: q.answer.end()})
 	response := q.answer.arrived.Response()
 	response.Finish, response.Message.ID = finish, q.answer.id
-	for i := range response.Message.ToolCalls {
-		storable(&response.Message.ToolCalls[i])
+	calls := response.Message.ToolCalls
+	for i := range calls {
+		storable(&calls[i])
+	}
+	if n := len(calls); finish == model.FinishLength && n > 0 && halfWritten(&calls[n-1]) {
+		calls[n-1].Arguments = unwritten(calls[n-1].Arguments)
 	}
 	if by := q.x.chain[q.at].model.Name(); by != q.x.spec.Model {
 		mark(&response.Message, MetadataModel, by)

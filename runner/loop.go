@@ -100,7 +100,6 @@ func (x *run) start(ctx context.Context) (*selvage.Outcome, error) {
 		return x.stopped(), nil
 	}
 	if x.resumed {
-		x.takeUp(ctx)
 		if err := x.recall(ctx); err != nil {
 			return nil, err
 		}
@@ -245,6 +244,7 @@ func (x *run) accept(ctx context.Context, response *model.Response, offer []selv
 	x.markOffer(&reply, offer)
 	x.reply, x.news, x.superseded = &reply, false, true
 	x.say(reply)
+	x.noteHalfWritten(response)
 	for _, moment := range []selvage.Moment{selvage.MomentAfterInference, selvage.MomentStepEnd} {
 		scene := selvage.Scene{Moment: moment, Reply: &reply}
 		if _, err := x.at(ctx, scene); err != nil {

@@ -14,6 +14,7 @@ type meter struct {
 	said  *selvage.Usage // by the provider
 	chars int            // of output since it said so
 	input int64          // estimated; 0 until it is
+	told  bool           // calls are counted while they are written
 }
 
 // charsPerToken is about how many characters a token has.
@@ -24,7 +25,10 @@ func (m *meter) add(c *model.Chunk) {
 		m.said, m.chars = c.Usage, 0
 	}
 	m.chars += utf8.RuneCountInString(c.Text) + utf8.RuneCountInString(c.Reasoning)
-	if c.ToolCall != nil {
+	if p := c.Writing; p != nil {
+		m.chars, m.told = m.chars+len(p.Name)+len(p.Arguments), true
+	}
+	if c.ToolCall != nil && !m.told {
 		m.chars += len(c.ToolCall.Name) + len(c.ToolCall.Arguments)
 	}
 }

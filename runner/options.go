@@ -181,7 +181,7 @@ func (o Options) withDefaults() (Options, error) {
 	case o.OnActive != "" && o.OnActive != Queue && o.OnActive != Reject:
 		return bad("OnActive", string(o.OnActive)+" is not offered; use queue or reject")
 	}
-	if err := o.OnPartial.check(); err != nil {
+	if err := o.OnPartial.check("OnPartial"); err != nil {
 		return o, err
 	}
 	if o.Limits.Turns == nil && o.MaxTurns >= 0 {

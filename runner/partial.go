@@ -22,12 +22,12 @@ const (
 	Restart OnPartial = "restart"
 )
 
-func (p OnPartial) check() error {
+func (p OnPartial) check(field string) error {
 	switch p {
 	case "", Continue, Restart:
 		return nil
 	}
-	return &selvage.InvalidError{Field: "OnPartial", Reason: string(p) + " is not offered; use continue or restart"}
+	return &selvage.InvalidError{Field: field, Reason: string(p) + " is not offered; use continue or restart"}
 }
 
 const (

@@ -40,6 +40,10 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 	if err := x.resume(open); err != nil {
 		return nil, err
 	}
+	if opts.Partial != "" {
+		x.onPartial = opts.Partial
+	}
+	x.takeUp(ctx)
 	if open.Status != selvage.RunWaiting {
 		return nil, nil
 	}

@@ -109,6 +109,10 @@ func (a *answer) take(c openai.ChatCompletionChunk) bool {
 		for _, piece := range delta.ToolCalls {
 			a.output = true
 			a.calls.add(piece)
+			writing := selvage.PartialCall{ID: piece.ID, Name: piece.Function.Name, Arguments: piece.Function.Arguments}
+			if !a.give(model.Chunk{Writing: &writing}) {
+				return false
+			}
 		}
 		if choice.FinishReason != "" {
 			a.finish = choice.FinishReason
