@@ -331,6 +331,11 @@ func (w *witness) last(t *testing.T) error {
 	if _, err := r.Recover(t.Context()); err != nil {
 		return err
 	}
+	// It may have died in a call of which people are asked what became: its run
+	// waits for them, and the next one ends it.
+	if _, err := r.Run(t.Context(), crashThread, runner.Text("hello")); err != nil {
+		return err
+	}
 	verify(t, store, crashThread)
 	checkComplete(t, store, crashThread)
 	return nil
