@@ -34,7 +34,7 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.StringArray("stop-on-text", nil, "end the run after an answer that matches this `REGEXP`; repeatable")
 	f.StringArray("cap", nil, "grant the run only what this `GLOB` matches, as tool.* or tool.NAME; repeatable; none grants nothing (default: the tools given)")
 	f.Var(duration(), "wait", "wait this `DURATION` for the answer, then exit 124; the run is not ended")
-	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "`HOW` the calls of one turn run: sequential")
+	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "`HOW` the calls of one turn run: sequential, parallel, or batch (parallel, and what is suspended goes on together)")
 	_ = cmd.RegisterFlagCompletionFunc("tool", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return a.toolNames(), cobra.ShellCompDirectiveNoFileComp
 	}) // it fails only for a flag that is not there
@@ -58,13 +58,11 @@ func checkAgentFlag(name string) error {
 }
 
 func checkToolCalls(mode string) error {
-	switch mode {
-	case "sequential":
+	switch selvage.ToolCalls(mode) {
+	case selvage.ToolCallsSequential, selvage.ToolCallsParallel, selvage.ToolCallsBatch:
 		return nil
-	case "parallel":
-		return fmt.Errorf("parallel is not offered yet; calls run one after the other")
 	}
-	return fmt.Errorf("%q is not parallel or sequential", mode)
+	return fmt.Errorf("%q is not sequential, parallel or batch", mode)
 }
 
 // text returns the one message to send, and whether there is one: TEXT, the

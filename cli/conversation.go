@@ -222,8 +222,15 @@ func (c *conversation) assemble(ctx context.Context, onActive runner.OnActive) e
 	return err
 }
 
-// runnerOf makes a runner of what a run is made of.
+// runnerOf makes a runner of what a run is made of, within the limits that are
+// configured.
 func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
+	return c.runnerWith(ctx, m, runner.Options{AgentID: agent, OnActive: onActive, Limits: c.limits(), Stop: c.stopRules()})
+}
+
+// runnerWith makes a runner of what a run is made of, and of the options that
+// are not part of that.
+func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Options) (*runner.Runner, error) {
 	models, err := c.openModels(m)
 	if err != nil {
 		return nil, err
@@ -235,8 +242,7 @@ func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, on
 	if c.stub != nil {
 		tools = c.stub(tools)
 	}
-	limits := c.limits()
-	if limits.Spend != nil {
+	if opts.Limits.Spend != nil {
 		for _, answers := range models {
 			if err := c.checkPriced(answers); err != nil {
 				return nil, err
@@ -247,8 +253,9 @@ func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, on
 	if err != nil {
 		return nil, err
 	}
-	return runner.New(runner.Options{Store: c.store, Model: models[0], Fallbacks: models[1:], System: m.system, Tools: tools, AgentID: agent,
-		Limits: limits, Stop: c.stopRules(), Caps: c.granted(m), OnActive: onActive, Observers: observers, Logger: c.log})
+	opts.Store, opts.Model, opts.Fallbacks, opts.System, opts.Tools = c.store, models[0], models[1:], m.system, tools
+	opts.ToolCalls, opts.Caps, opts.Observers, opts.Logger = m.toolCalls, c.granted(m), observers, c.log
+	return runner.New(opts)
 }
 
 // checkPriced refuses to bound what cannot be counted.

@@ -57,6 +57,14 @@ func interruptedHint(talk *conversation) error {
 	return f
 }
 
+// typing is the conversation on a terminal, line by line.
+type typing struct {
+	*chat
+	talk    *conversation
+	lines   <-chan line
+	signals <-chan os.Signal
+}
+
 // converse is the conversation on a terminal.
 func (c *chat) converse(ctx context.Context, o opening) (err error) {
 	// From here on an interrupt ends a turn, not the command.
@@ -72,43 +80,86 @@ func (c *chat) converse(ctx context.Context, o opening) (err error) {
 	c.note("model %s; /help lists commands, /exit or Ctrl-D leaves", talk.made.model)
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	lines := typed(reading, c.stdin)
-	for {
-		_, _ = io.WriteString(c.err, c.err.style.bold("> ")) // c.err keeps it
-		var in line
-		var more bool
-		select {
-		case in, more = <-lines:
-		case <-signals:
-			c.err.line("")
-			return interruptedHint(talk)
-		}
-		switch {
-		case in.err != nil:
-			return in.err
-		case !more:
-			c.err.line("")
-			return nil
-		case strings.TrimSpace(in.text) == "":
-			continue
-		}
-		leave, err := talk.interruptibly(ctx, signals, in.text)
-		if leave || c.out.err != nil {
+	t := &typing{chat: c, talk: talk, lines: typed(reading, c.stdin), signals: signals}
+	leave, err := t.told(ctx, t.settle(ctx))
+	for !leave && err == nil && c.out.err == nil {
+		leave, err = t.told(ctx, t.next(ctx))
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// errLeave is that the conversation is over.
+var errLeave = errors.New("leave")
+
+// next takes the next line.
+func (t *typing) next(ctx context.Context) error {
+	text, err := t.read("> ")
+	if err != nil || strings.TrimSpace(text) == "" {
+		return err
+	}
+	if !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") {
+		if send, err := t.mayEnd(ctx); err != nil || !send {
 			return err
 		}
-		switch {
-		case err == nil:
-		case classify(err).exit == exitInterrupted:
-			c.note("%v; type on, or leave with /exit", err)
-		default:
-			c.fail(ctx, "chat", err)
+	}
+	leave, err := t.talk.interruptibly(ctx, t.signals, text)
+	switch {
+	case leave:
+		return errors.Join(errLeave, err)
+	case err != nil && classify(err).exit == exitWaiting:
+		return t.settle(ctx)
+	}
+	return err
+}
+
+// told tells what went wrong with a line, and reports whether the conversation
+// is over, and why.
+func (t *typing) told(ctx context.Context, err error) (leave bool, _ error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errLeave), errors.Is(err, io.EOF):
+		return true, nil
+	case errors.Is(err, errStopped):
+		return true, interruptedHint(t.talk)
+	case classify(err).exit == exitInterrupted:
+		t.note("%v; type on, or leave with /exit", err)
+	default:
+		t.fail(ctx, "chat", err)
+	}
+	return false, nil
+}
+
+// errStopped is that a signal came while nothing was at work.
+var errStopped = errors.New("interrupted")
+
+// read asks for a line. The error is [io.EOF] at the end of stdin.
+func (t *typing) read(prompt string) (string, error) {
+	_, _ = io.WriteString(t.err, t.err.style.bold(prompt)) // t.err keeps it
+	select {
+	case in, more := <-t.lines:
+		if !more {
+			t.err.line("")
+			return "", io.EOF
 		}
+		return in.text, in.err
+	case <-t.signals:
+		t.err.line("")
+		return "", errStopped
 	}
 }
 
 // interruptibly takes one line; a signal cancels what it began.
 func (c *conversation) interruptibly(ctx context.Context, signals <-chan os.Signal, text string) (leave bool, err error) {
-	turn, cancel := context.WithCancel(ctx)
+	during(ctx, signals, func(ctx context.Context) { leave, err = c.take(ctx, text) })
+	return leave, err
+}
+
+// during does something that a signal cancels.
+func during(ctx context.Context, signals <-chan os.Signal, do func(context.Context)) {
+	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
@@ -124,7 +175,7 @@ func (c *conversation) interruptibly(ctx context.Context, signals <-chan os.Sign
 		<-watched
 		cancel()
 	}()
-	return c.take(turn, text)
+	do(ctx)
 }
 
 // take does what a line says: a command, or a turn. It reports whether the

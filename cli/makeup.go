@@ -27,13 +27,17 @@ type makeup struct {
 	fallbacks []string
 	system    string
 	tools     []string
+	toolCalls selvage.ToolCalls
 	agent     string
 	caps      []string // of a run that is gone on with
 }
 
 // makeupOf is what a run recorded.
 func makeupOf(spec *selvage.RunSpec) makeup {
-	m := makeup{model: spec.Model, fallbacks: spec.Fallbacks, system: spec.System, caps: spec.Caps}
+	m := makeup{model: spec.Model, fallbacks: spec.Fallbacks, system: spec.System, toolCalls: spec.ToolCalls, caps: spec.Caps}
+	if m.toolCalls == "" {
+		m.toolCalls = selvage.ToolCallsSequential
+	}
 	for _, t := range spec.Tools {
 		m.tools = append(m.tools, t.Name)
 	}
@@ -54,6 +58,9 @@ func (m *makeup) differences(next *makeup) string {
 	}
 	if !slices.Equal(m.tools, next.tools) {
 		told = append(told, fmt.Sprintf("tools %s instead of %s", named(next.tools), named(m.tools)))
+	}
+	if m.toolCalls != next.toolCalls {
+		told = append(told, fmt.Sprintf("tool calls %s instead of %s", next.toolCalls, m.toolCalls))
 	}
 	if m.agent != next.agent {
 		told = append(told, fmt.Sprintf("agent %s instead of %s", orNone(next.agent), orNone(m.agent)))
@@ -96,6 +103,9 @@ func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) 
 	}
 	if v := a.conf.Get("tools.use"); last == nil || v.Source == settings.FromFlag {
 		m.tools = distinct(v.Words)
+	}
+	if v := a.conf.Get("tool_calls"); last == nil || v.Source == settings.FromFlag {
+		m.toolCalls = selvage.ToolCalls(v.Text)
 	}
 	m.agent = a.conf.Get("agent").Text
 	if m.model == "" {

@@ -11,8 +11,9 @@ import (
 )
 
 func (a *app) runCommand() *cobra.Command {
-	return group("run", "Look at runs, and decide what they wait for",
-		a.runLsCommand(), a.runShowCommand(), a.runWatchCommand(), a.runStartCommand())
+	return group("run", "Look at runs, lead them, and decide what they wait for",
+		a.runLsCommand(), a.runShowCommand(), a.runWatchCommand(), a.runStartCommand(), a.runApproveCommand(), a.runDenyCommand(),
+		a.runAnswerCommand(), a.runSignalCommand(), a.runCancelCommand(), a.runResumeCommand())
 }
 
 // onRun makes the body of a command about the run named by its first argument.

@@ -51,7 +51,11 @@ func (t *teller) event(e *runner.Event) {
 		}
 		t.breakLine()
 	case selvage.EventRun:
-		if e.Run.ID != e.RunID && e.Run.Outcome != nil {
+		switch {
+		case e.Run.ID == e.RunID || e.Run.Outcome == nil:
+		case e.Run.Outcome.Code == runner.CodeSuperseded:
+			t.aside("run %s waited, and is ended by this message: %s", e.Run.ID, e.Run.Outcome.Code)
+		default:
 			t.aside("run %s was interrupted and is ended: %s", e.Run.ID, e.Run.Outcome.Detail)
 		}
 	}
@@ -84,31 +88,36 @@ func (t *teller) breakLine() {
 
 // replyDocument is what came of a turn, in JSON.
 type replyDocument struct {
-	ThreadID selvage.ThreadID `json:"thread_id,omitempty"`
-	RunID    selvage.RunID    `json:"run_id"`
-	Version  selvage.Version  `json:"version,omitempty"`
-	Model    string           `json:"model"`
-	Outcome  selvage.Outcome  `json:"outcome"`
-	Text     string           `json:"text"`
-	Usage    selvage.Usage    `json:"usage"`
-	Cost     selvage.Money    `json:"cost"`
-	Steps    int              `json:"steps"`
+	ThreadID selvage.ThreadID  `json:"thread_id,omitempty"`
+	RunID    selvage.RunID     `json:"run_id"`
+	Version  selvage.Version   `json:"version,omitempty"`
+	Model    string            `json:"model"`
+	Status   selvage.RunStatus `json:"status"`            // done or waiting
+	Outcome  *selvage.Outcome  `json:"outcome,omitempty"` // of a run that is done
+	Waiting  *selvage.Waiting  `json:"waiting,omitempty"` // what a run waits for
+	Text     string            `json:"text"`
+	Usage    selvage.Usage     `json:"usage"`
+	Cost     selvage.Money     `json:"cost"`
+	Steps    int               `json:"steps"`
 }
 
-// reply shows what came of a turn that is over.
+// reply shows what came of a turn that is over, or waits.
 func (c *conversation) reply(r *runner.Result) {
 	if r.Outcome.Code != "" {
 		// Told even with --quiet: a script must not take a part for the whole.
 		defer c.tell("%s (%s)", r.Outcome.Detail, r.Outcome.Code)
 	}
 	if c.format() == formatTable {
-		if !c.show.live {
+		if !c.show.live && r.Waiting == nil {
 			c.out.text(r.Text)
 			c.out.line("")
 		}
 		return
 	}
-	doc := &replyDocument{RunID: r.RunID, Model: c.made.model, Outcome: r.Outcome, Text: r.Text, Usage: r.Usage, Cost: r.Cost, Steps: r.Steps}
+	doc := &replyDocument{RunID: r.RunID, Model: c.made.model, Status: selvage.RunDone, Outcome: &r.Outcome, Waiting: r.Waiting, Text: r.Text, Usage: r.Usage, Cost: r.Cost, Steps: r.Steps}
+	if r.Waiting != nil {
+		doc.Status, doc.Outcome = selvage.RunWaiting, nil
+	}
 	if c.store != nil {
 		doc.ThreadID, doc.Version = r.ThreadID, r.Version
 	}

@@ -90,7 +90,7 @@ func (a *app) threadListing() listing[selvage.Thread] {
 				case t.ActiveRunID != "":
 					run = "running"
 				case t.OpenRunID != "":
-					run = "open"
+					run = "waiting"
 				}
 				rows[i] = []string{string(t.ID), t.Version.String(), moment(t.UpdatedAt), t.UserID, run, t.Title}
 			}

@@ -16,11 +16,12 @@ import (
 // head holds besides.
 type threadDocument struct {
 	selvage.Thread
-	Hash      selvage.Hash   `json:"hash"`
-	NextSeq   int64          `json:"next_seq"`
-	OpenRun   *selvage.Run   `json:"open_run,omitempty"`
-	OpenCalls []selvage.Call `json:"open_calls,omitempty"`
-	Lease     *leaseDocument `json:"lease,omitempty"`
+	Hash      selvage.Hash     `json:"hash"`
+	NextSeq   int64            `json:"next_seq"`
+	OpenRun   *selvage.Run     `json:"open_run,omitempty"`
+	OpenCalls []selvage.Call   `json:"open_calls,omitempty"`
+	Tickets   []ticketDocument `json:"tickets,omitempty"` // what the open run waits for
+	Lease     *leaseDocument   `json:"lease,omitempty"`
 }
 
 // leaseDocument says who is at work on a thread.
@@ -43,12 +44,20 @@ func (a *app) threadShowCommand() *cobra.Command {
 			if l := head.Lease; l != nil {
 				doc.Lease = &leaseDocument{Owner: l.Owner.String(), Epoch: l.Epoch, Until: moment(l.Until)}
 			}
+			if head.OpenRun != nil {
+				if doc.Tickets, err = a.openTickets(ctx, store, head.OpenRun, &head); err != nil {
+					return err
+				}
+			}
 			return a.show(doc, func() {
 				if a.flags.quiet {
 					a.out.line("%s", doc.ID)
 					return
 				}
 				a.fields(threadFields(doc))
+				for i := range doc.Tickets {
+					a.printTicket(&doc.Tickets[i])
+				}
 			})
 		}),
 	}
@@ -62,7 +71,7 @@ func threadFields(d *threadDocument) [][2]string {
 		{"latest run", string(d.LatestRunID)},
 	}
 	if r := d.OpenRun; r != nil {
-		pairs = append(pairs, [2]string{"open run", fmt.Sprintf("%s (%s, %d turns)", r.ID, r.Status, r.Steps)})
+		pairs = append(pairs, [2]string{"open run", fmt.Sprintf("%s (%s, %d turns)", r.ID, r.Status, r.Steps)}, [2]string{"waits for", circumstance(r)})
 	}
 	if l := d.Lease; l != nil {
 		pairs = append(pairs, [2]string{"in use by", fmt.Sprintf("%s until %s", l.Owner, l.Until)})

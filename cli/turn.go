@@ -17,18 +17,27 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 		return err
 	}
 	result, err := c.send(ctx, text)
-	if err != nil {
-		return err
+	if err == nil || result.Waiting != nil {
+		c.reply(&result)
 	}
-	c.reply(&result)
-	return nil
+	return err
 }
 
 // send leads one turn and shows it.
 func (c *conversation) send(ctx context.Context, text string) (runner.Result, error) {
+	result, err := c.follow(ctx, c.begin(ctx, text))
+	if err == nil || result.Waiting != nil {
+		c.update = nil
+	}
+	return result, err
+}
+
+// follow shows a run while it goes on, and returns what came of it. The error
+// is nil only if it completed.
+func (c *conversation) follow(ctx context.Context, events iter.Seq2[runner.Event, error]) (runner.Result, error) {
 	var result runner.Result
 	var failed error
-	for e, err := range c.begin(ctx, text) {
+	for e, err := range events {
 		if err != nil {
 			failed = err
 			continue
@@ -45,17 +54,25 @@ func (c *conversation) send(ctx context.Context, text string) (runner.Result, er
 		c.show.event(&e)
 	}
 	c.show.breakLine()
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return result, c.explain(ctx, failed)
-	}
-	c.update = nil
-	if result.Waiting != nil {
-		return result, c.waiting(&selvage.Run{ID: result.RunID, ThreadID: result.ThreadID, Status: selvage.RunWaiting, Waiting: result.Waiting}, nil)
-	}
-	if result.Outcome.Kind == selvage.OutcomeStopped {
+	case result.Waiting != nil:
+		return result, c.waits(ctx, &result)
+	case result.Outcome.Kind == selvage.OutcomeStopped:
 		return result, c.stopped(&result)
 	}
 	return result, nil
+}
+
+// waits is the failure of a turn whose run waits.
+func (c *conversation) waits(ctx context.Context, r *runner.Result) error {
+	run := &selvage.Run{ID: r.RunID, ThreadID: r.ThreadID, Status: selvage.RunWaiting, Waiting: r.Waiting}
+	tickets, err := c.ticketsOf(ctx, c.store, run)
+	if err != nil {
+		return err
+	}
+	return c.waiting(run, tickets)
 }
 
 // begin is the turn that a message begins, once it is ranged over.

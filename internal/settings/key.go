@@ -85,6 +85,7 @@ func Keys() []Key {
 		{Name: "system", Help: "system prompt for new threads: text, or @FILE", grants: fromFile},
 		{Name: "user", Help: "whom new threads belong to"},
 		{Name: "agent", Help: "agent that new runs are recorded under"},
+		{Name: "tool_calls", Default: "sequential", Choices: []string{"sequential", "parallel", "batch"}, Help: "how the tool calls of one turn run, for new threads"},
 		{Name: "max_turns", Type: Number, Help: "model calls a run may make"},
 		{Name: "max_spend", Type: Dollars, Help: "dollars a run may spend"},
 		{Name: "max_duration", Type: Duration, Help: "how long a run may take"},
