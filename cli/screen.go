@@ -44,6 +44,8 @@ func (c *chat) screen(ctx context.Context, o opening) (err error) {
 		return hinted(fmt.Errorf("the terminal: %w", err), "--plain does without a screen")
 	case left.Interrupted:
 		return interruptedHint(s.talk)
+	case left.Waits != "" && s.talk.kept():
+		c.note("the run waits for %s; this asks again: %s", left.Waits, s.talk.goOn())
 	case left.Talked && s.talk.kept():
 		c.note("go on with: %s", s.talk.goOn())
 	}
@@ -96,20 +98,99 @@ func (s *screenTalk) Send(ctx context.Context, text string) iter.Seq2[runner.Eve
 }
 
 // Resume implements [tui.Conversation].
-func (s *screenTalk) Resume(ctx context.Context, raise tui.Raise) iter.Seq2[runner.Event, error] {
+func (s *screenTalk) Resume(ctx context.Context, raise []runner.Bump) iter.Seq2[runner.Event, error] {
 	return func(yield func(runner.Event, error) bool) {
-		yield(runner.Event{}, usage("", "going on with a run that waits is not offered yet"))
+		c := s.now()
+		stream, err := c.goOnWaiting(ctx, raise)
+		if err != nil {
+			yield(runner.Event{}, err)
+			return
+		}
+		for e, err := range stream {
+			if err != nil {
+				err = c.explain(ctx, err)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
+}
+
+// goOnWaiting is the run of the thread that waits, going on with what it was
+// made of.
+func (c *conversation) goOnWaiting(ctx context.Context, raise []runner.Bump) (iter.Seq2[runner.Event, error], error) {
+	head, err := bareHead(ctx, c.store, c.id)
+	switch {
+	case err != nil:
+		return nil, err
+	case head.OpenRun == nil:
+		return nil, errors.New("the run has ended meanwhile")
+	case head.OpenRun.Spec == nil:
+		return nil, errors.New("the run does not say what it is made of")
+	}
+	was := makeupOf(head.OpenRun.Spec)
+	r, err := c.runnerOf(ctx, &was, head.OpenRun.AgentID, runner.Queue)
+	if err != nil {
+		return nil, hinted(fmt.Errorf("run %s cannot go on here: %w", head.OpenRun.ID, err), "what was decided is recorded, and it goes on where all of that is there")
+	}
+	return r.ResumeStream(ctx, head.OpenRun.ID, runner.ResumeOptions{Bump: raise}), nil
 }
 
 // Standing implements [tui.Conversation].
 func (s *screenTalk) Standing(ctx context.Context) (tui.Standing, error) {
-	return tui.Standing{}, nil
+	c := s.now()
+	var none tui.Standing
+	if c.store == nil {
+		return none, nil
+	}
+	head, err := bareHead(ctx, c.store, c.id)
+	switch {
+	case errors.Is(err, selvage.ErrNotFound):
+		return none, nil
+	case err != nil || head.OpenRun == nil:
+		return none, err
+	}
+	tickets, err := c.openTickets(ctx, c.store, head.OpenRun, head)
+	if err != nil {
+		return none, err
+	}
+	standing := tui.Standing{Run: head.OpenRun.ID, Waiting: head.OpenRun.Waiting}
+	calls := map[string]*selvage.Call{}
+	for i := range head.OpenCalls {
+		call := &head.OpenCalls[i]
+		calls[call.ID] = call
+		standing.Ready = standing.Ready || call.RunID == head.OpenRun.ID && call.Status == selvage.CallResuming
+	}
+	for i := range tickets {
+		t := &tickets[i]
+		if t.Child != nil || t.Signal != "" {
+			continue // no person answers it
+		}
+		q := tui.Question{Run: head.OpenRun.ID, CallID: t.CallID, Tool: t.Name, Arguments: t.Arguments, Ticket: t.Ticket}
+		if call := calls[t.CallID]; call != nil {
+			q.Key, q.Started = call.IdempotencyKey, call.CreatedAt
+		}
+		standing.Questions = append(standing.Questions, q)
+	}
+	return standing, nil
 }
 
 // Decide implements [tui.Conversation].
 func (s *screenTalk) Decide(ctx context.Context, q tui.Question, d selvage.Decision) (string, error) {
-	return "", usage("", "decisions are not offered yet")
+	c := s.now()
+	d.By, _ = c.lookup("USER")
+	decided, err := runner.Decide(ctx, c.store, q.Run, d, q.Ticket.ID)
+	if err != nil || decided.Status == runner.Recorded {
+		return "", err
+	}
+	return decided.String(), nil
+}
+
+// End implements [tui.Conversation].
+func (s *screenTalk) End(ctx context.Context, run selvage.RunID) error {
+	_, err := runner.Cancel(ctx, s.now().store, run, "ended in the conversation")
+	return err
 }
 
 // Command implements [tui.Conversation]. What the command prints comes back as
@@ -143,8 +224,7 @@ func (s *screenTalk) History(ctx context.Context) (tui.History, error) {
 	if c.store == nil {
 		return tui.History{}, nil
 	}
-	none := 0
-	head, err := c.store.Load(ctx, c.id, selvage.LoadOptions{Messages: &none})
+	head, err := bareHead(ctx, c.store, c.id)
 	if errors.Is(err, selvage.ErrNotFound) {
 		return tui.History{}, nil
 	}
@@ -169,7 +249,10 @@ func (s *screenTalk) Notes() []string { return s.notes.take() }
 // Explain implements [tui.Conversation].
 func (s *screenTalk) Explain(err error) (what, hint string) {
 	f := classify(err)
-	return oneLine(f.err.Error()), f.hint
+	if f.exit == exitInterrupted {
+		f.hint = "" // the conversation goes on right here
+	}
+	return oneLine(f.err.Error()), strings.ReplaceAll(f.hint, "`selvage ", "`"+s.now().name+" ")
 }
 
 // notes keeps what is told, line by line, until it is taken. It is safe for

@@ -196,3 +196,29 @@ func TestPlainConversation(t *testing.T) {
 		})
 	}
 }
+
+// TestScreenApproves answers what a run asks, and finds the question again in
+// a process that comes later.
+func TestScreenApproves(t *testing.T) {
+	t.Parallel()
+	home := "SELVAGE_HOME=" + t.TempDir()
+	args := []string{"chat", "--thread", "t1", "--model", "sim/echo", "--tool", "ask_user", "--tool", "note"}
+	p := onTerminal(t, []string{home}, args...)
+	p.sees("ready")
+	p.types(`call ask_user {"question":"Red or blue?","options":["red","blue"]}` + "\r")
+	p.sees("[2] blue")
+	p.types("l\r")
+	p.sees("(ctrl+g)")
+	p.types("\x04")
+	if code, last := p.leaves(); code != 0 || !strings.Contains(last, "the run waits for your answer; this asks again: selvage chat --thread t1") {
+		t.Errorf("exit %d, %q", code, last)
+	}
+	p = onTerminal(t, []string{home}, args...)
+	p.sees("[2] blue")
+	p.types("2\r")
+	p.sees("Done: blue")
+	p.types("\x04\x04")
+	if code, _ := p.leaves(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}

@@ -19,8 +19,9 @@ type Conversation interface {
 	// comes soon after that of ctx.
 	Send(ctx context.Context, text string) iter.Seq2[runner.Event, error]
 
-	// Resume goes on with the run that waits, as Send tells it.
-	Resume(ctx context.Context, raise Raise) iter.Seq2[runner.Event, error]
+	// Resume goes on with the run that waits, as Send tells it. Limits that
+	// it has reached are raised first.
+	Resume(ctx context.Context, raise []runner.Bump) iter.Seq2[runner.Event, error]
 
 	// Standing is what the open run of the thread waits for; the zero value
 	// if it does not wait.
@@ -28,7 +29,11 @@ type Conversation interface {
 
 	// Decide records an answer to a question, durably, and says what came of
 	// it. It does not resume the run.
+	// Told is empty if it came to what was wanted.
 	Decide(ctx context.Context, q Question, d selvage.Decision) (told string, err error)
+
+	// End ends the run that waits, as cancelled.
+	End(ctx context.Context, run selvage.RunID) error
 
 	// Command does what a line that begins with "/" says.
 	Command(ctx context.Context, line string) (Reply, error)
@@ -72,6 +77,7 @@ type Standing struct {
 	Run       selvage.RunID
 	Waiting   *selvage.Waiting // nil: it does not wait
 	Questions []Question       // that a person may answer
+	Ready     bool             // something was decided that the run has not gone on with
 }
 
 // Question is a ticket with the call that it is about.
@@ -84,7 +90,3 @@ type Question struct {
 	Started   time.Time       // when the call was begun
 	Ticket    selvage.Ticket
 }
-
-// Raise is by how much the limits of a run are raised when it goes on, by the
-// name that `run resume --bump` knows: "turns=+10".
-type Raise []string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -27,30 +28,62 @@ type stood struct {
 	polled   bool
 }
 
+// pollEvery is how often a run that waits is looked at, for it may be decided
+// on and gone on with elsewhere.
+const pollEvery = 2 * time.Second
+
 // stand reads what the run waits for.
-func (m *model) stand() tea.Cmd {
+func (m *model) stand() tea.Cmd { return m.look(false) }
+
+func (m *model) look(polled bool) tea.Cmd {
 	return m.hands.do(func(ctx context.Context) tea.Msg {
 		s, err := m.talk.Standing(ctx)
-		return stood{standing: s, failed: err}
+		return stood{standing: s, failed: err, polled: polled}
 	})
 }
 
+// poll says that it is time to look again.
+type poll struct{}
+
+func (m *model) pollLater() tea.Cmd {
+	if m.polling {
+		return nil
+	}
+	m.polling = true
+	return tea.Tick(pollEvery, func(time.Time) tea.Msg { return poll{} })
+}
+
 func (m *model) stood(s stood) tea.Cmd {
-	if s.failed != nil {
+	switch {
+	case s.failed != nil && s.polled:
+		return m.pollLater() // it is asked again, and told if it matters
+	case s.failed != nil:
 		m.fail(s.failed)
 		return m.idle()
+	case s.polled && (m.turn != nil || m.busy):
+		return nil // it is old
+	case s.polled && (s.standing.Waiting == nil || s.standing.Run != m.standing.Run):
+		m.standing, m.ask = Standing{}, nil
+		return m.read(&Reply{Text: "the run has gone on elsewhere"})
 	}
+	before := m.standing
 	m.standing = s.standing
-	if m.turn == nil && s.standing.Waiting == nil {
-		m.standing.Questions = nil
-	}
 	m.show()
-	return m.idle()
+	w := m.standing.Waiting
+	switch {
+	case w == nil || m.turn != nil:
+		return m.idle()
+	case w.Until != nil && !m.now().Before(*w.Until), s.polled && before.Ready && m.standing.Ready && m.ask == nil:
+		// It can go on, and nobody else takes it up.
+		return m.resume(nil)
+	}
+	return m.pollLater()
 }
 
 // decided is that a decision is recorded.
 type decided struct {
 	question Question
+	action   selvage.DecisionAction
 	told     string
 	failed   error
 }
@@ -63,7 +96,7 @@ func (m *model) decide(d selvage.Decision) tea.Cmd {
 	q := *ask.question
 	return m.hands.do(func(ctx context.Context) tea.Msg {
 		told, err := m.talk.Decide(ctx, q, d)
-		return decided{q, told, err}
+		return decided{q, d.Action, told, err}
 	})
 }
 
@@ -93,6 +126,29 @@ func (m *model) decided(d decided) tea.Cmd {
 	return m.goOn()
 }
 
+// end ends the run that waits.
+func (m *model) end() tea.Cmd {
+	run := m.standing.Run
+	m.ask.working, m.busy = true, true
+	return m.hands.do(func(ctx context.Context) tea.Msg { return endedRun{m.talk.End(ctx, run)} })
+}
+
+// endedRun is that a run that waited was ended.
+type endedRun struct{ failed error }
+
+func (m *model) endedRun(e endedRun) tea.Cmd {
+	m.busy = false
+	if e.failed != nil {
+		if m.ask != nil {
+			m.ask.working = false
+		}
+		m.fail(e.failed)
+		return nil
+	}
+	m.standing, m.ask, m.settled = Standing{}, nil, 0
+	return m.read(&Reply{Text: "the run is ended"})
+}
+
 // goOn resumes the run after its questions were answered or put off. A run
 // that goes on finds the decisions by itself.
 func (m *model) goOn() tea.Cmd {
@@ -103,13 +159,22 @@ func (m *model) goOn() tea.Cmd {
 }
 
 // resume goes on with the run that waits.
-func (m *model) resume(raise Raise) tea.Cmd {
+func (m *model) resume(raise []runner.Bump) tea.Cmd {
 	m.settled, m.ask, m.standing = 0, nil, Standing{}
 	return m.begin("going on", func(ctx context.Context) iter.Seq2[runner.Event, error] { return m.talk.Resume(ctx, raise) })
 }
 
-// waitsFor says what the run waits for.
+// waitsFor says what the run waits for, and how to answer.
 func (m *model) waitsFor() string {
+	text := m.awaited()
+	if (len(m.standing.Questions) > 0 || m.standing.Waiting.LimitCode != "") && (m.ask == nil || !m.ask.focused) {
+		text += " (ctrl+g)"
+	}
+	return text
+}
+
+// awaited says what the run waits for.
+func (m *model) awaited() string {
 	w := m.standing.Waiting
 	text := ""
 	switch w.Reason {
@@ -118,7 +183,7 @@ func (m *model) waitsFor() string {
 	case selvage.WaitUserInput:
 		text = "your answer"
 	case selvage.WaitLimit, selvage.WaitBudget:
-		text = w.LimitCode + " " + string(w.Current) + "/" + string(w.Max)
+		text = strings.TrimSuffix(w.LimitCode, "_exceeded") + " " + string(w.Current) + "/" + string(w.Max)
 	case selvage.WaitExternalEvent:
 		text = "an event"
 	case selvage.WaitBackground:
@@ -128,9 +193,6 @@ func (m *model) waitsFor() string {
 	}
 	if w.Until != nil {
 		text += " until " + w.Until.Local().Format(time.Kitchen)
-	}
-	if (len(m.standing.Questions) > 0 || w.LimitCode != "") && (m.ask == nil || !m.ask.focused) {
-		text += " (ctrl+g)"
 	}
 	return text
 }
@@ -153,33 +215,28 @@ func asJSON(text string) json.RawMessage {
 	return data
 }
 
-// choicesOf returns the values that a schema allows if it lists them, and
-// whether text is an answer.
-func choicesOf(schema json.RawMessage) (choices []json.RawMessage, text bool) {
-	if len(schema) == 0 {
-		return nil, true
+// choicesOf returns the answers that a ticket offers, whether others are
+// answers too, and whether such are text.
+func choicesOf(t *selvage.Ticket) (choices []json.RawMessage, others, text bool) {
+	var schema struct {
+		Type json.RawMessage   `json:"type"`
+		Enum []json.RawMessage `json:"enum"`
 	}
-	var s struct {
-		Type  json.RawMessage   `json:"type"`
-		Enum  []json.RawMessage `json:"enum"`
-		OneOf []struct {
-			Const json.RawMessage `json:"const"`
-		} `json:"oneOf"`
+	var details struct {
+		Options []json.RawMessage `json:"options"`
 	}
-	if json.Unmarshal(schema, &s) != nil {
-		return nil, true
+	// What is not of this form offers nothing.
+	_ = json.Unmarshal(t.Schema, &schema)
+	_ = json.Unmarshal(t.Details, &details)
+	text = len(schema.Type) == 0 || bytes.Contains(schema.Type, []byte(`"string"`))
+	choices = details.Options
+	if len(schema.Enum) > 0 {
+		choices = schema.Enum
 	}
-	choices = s.Enum
-	for _, one := range s.OneOf {
-		if one.Const != nil {
-			choices = append(choices, one.Const)
-		}
+	if len(choices) > 9 { // more than there are keys
+		return nil, true, text
 	}
-	if len(choices) > 9 { // more than there are keys: typed
-		choices = nil
-	}
-	kind := string(s.Type)
-	return choices, kind == "" || bytes.Contains(s.Type, []byte(`"string"`))
+	return choices, len(schema.Enum) == 0, text
 }
 
 // plain is a value as a person reads it.

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/runner"
 )
 
 // dialog asks about one thing that the run waits for, where messages are
@@ -25,6 +26,7 @@ type dialog struct {
 	offset   int // lines of the details above what is seen
 	focused  bool
 	working  bool // a decision is being recorded
+	typed    bool // the first option is the one, and something is typed for it
 	field    *field
 }
 
@@ -56,7 +58,7 @@ func (m *model) show() {
 			break
 		}
 	}
-	if w := m.standing.Waiting; next == nil && w != nil && (w.Reason == selvage.WaitLimit || w.Reason == selvage.WaitBudget) && !m.postponed[w.LimitCode] {
+	if w := m.standing.Waiting; next == nil && w != nil && (w.Reason == selvage.WaitLimit || w.Reason == selvage.WaitBudget) && !m.postponed[limitKey(w)] {
 		next = m.aboutLimit(w)
 	}
 	if next != nil && m.ask != nil && next.about() == m.ask.about() {
@@ -73,14 +75,16 @@ func (d *dialog) about() string {
 	if d.question != nil {
 		return d.question.Ticket.ID
 	}
-	return d.waiting.LimitCode + string(d.waiting.Max)
+	return limitKey(d.waiting)
 }
+
+func limitKey(w *selvage.Waiting) string { return "limit " + w.LimitCode + " " + string(w.Max) }
 
 func (m *model) focusDialog(on bool) {
 	if m.ask != nil {
 		m.ask.focused = on
-		if f := m.ask.field; f != nil && on {
-			f.Focus()
+		if on && m.ask.field == nil && m.ask.typed {
+			m.ask.options[0].do(m) // there is nothing to choose
 		}
 	}
 }
@@ -88,7 +92,6 @@ func (m *model) focusDialog(on bool) {
 // about makes the dialog for a question.
 func (m *model) about(q *Question) *dialog {
 	d := &dialog{question: q, id: selvage.NewID(), chosen: -1}
-	later := option{"l", "later", func(m *model) tea.Cmd { return m.later() }}
 	deny := option{"d", "deny", func(m *model) tea.Cmd {
 		return m.edit("reason, for the model (may be empty)", "", func(m *model, text string) (tea.Cmd, error) {
 			return m.decide(selvage.Decision{Action: selvage.DecisionCancel, Reason: strings.TrimSpace(text)}), nil
@@ -111,33 +114,44 @@ func (m *model) about(q *Question) *dialog {
 				return m.edit("result", "", func(m *model, text string) (tea.Cmd, error) {
 					return m.decide(selvage.Decision{Action: selvage.DecisionResume, Result: asJSON(text)}), nil
 				})
-			}}, deny, later}
+			}}, deny}
 	case q.Ticket.Mode == selvage.ResumeResult:
-		d.options = append(m.answers(q), deny, later)
+		d.options = append(m.answers(q), deny)
+		d.typed = d.options[0].key == "a"
 	default:
 		d.options = []option{{"a", "approve", func(m *model) tea.Cmd { return m.decide(selvage.Decision{Action: selvage.DecisionResume}) }}}
 		if len(q.Arguments) > 0 {
 			d.options = append(d.options, edit)
 		}
-		d.options = append(d.options, deny, later)
+		d.options = append(d.options, deny)
 	}
+	d.options = append(d.options, always()...)
 	return d
+}
+
+// always can be done about anything that a run waits for.
+func always() []option {
+	return []option{{"l", "later", (*model).later}, {"x", "end the run", (*model).end}}
 }
 
 // answers are the ways to answer a question whose answer is the result.
 func (m *model) answers(q *Question) []option {
 	var options []option
-	choices, text := choicesOf(q.Ticket.Schema)
+	choices, others, text := choicesOf(&q.Ticket)
 	for i, value := range choices {
 		label := plain(value)
 		options = append(options, option{strconv.Itoa(i + 1), label, func(m *model) tea.Cmd {
 			return m.decide(selvage.Decision{Action: selvage.DecisionResume, Result: value})
 		}})
 	}
-	if len(choices) > 0 {
+	if len(choices) > 0 && !others {
 		return options
 	}
-	return []option{{"a", "answer", func(m *model) tea.Cmd {
+	word := "answer"
+	if len(choices) > 0 {
+		word = "answer something else"
+	}
+	return append(options, option{"a", word, func(m *model) tea.Cmd {
 		return m.edit("answer", "", func(m *model, typed string) (tea.Cmd, error) {
 			result := asJSON(typed)
 			if !text {
@@ -148,22 +162,30 @@ func (m *model) answers(q *Question) []option {
 			}
 			return m.decide(selvage.Decision{Action: selvage.DecisionResume, Result: result}), nil
 		})
-	}}}
+	}})
 }
 
 // aboutLimit makes the dialog for a limit that was reached.
 func (m *model) aboutLimit(w *selvage.Waiting) *dialog {
-	return &dialog{waiting: w, chosen: -1, options: []option{
+	d := &dialog{waiting: w, chosen: -1, options: []option{
 		{"r", "raise it and go on", func(m *model) tea.Cmd {
 			return m.edit("by how much", suggestion(w), func(m *model, text string) (tea.Cmd, error) {
-				return m.resume(Raise(strings.Fields(text))), nil
+				var raise []runner.Bump
+				for _, word := range strings.Fields(text) {
+					b, err := runner.ParseBump(word)
+					if err != nil {
+						return nil, err
+					}
+					raise = append(raise, b)
+				}
+				return m.resume(raise), nil
 			})
-		}},
-		{"l", "later", func(m *model) tea.Cmd { return m.later() }},
-	}}
+		}}}}
+	d.options = append(d.options, always()...)
+	return d
 }
 
-// suggestion is a bump as `run resume --bump` reads it.
+// suggestion is a bump as a person would type it.
 func suggestion(w *selvage.Waiting) string {
 	name, _, _ := strings.Cut(w.LimitCode, "_")
 	switch w.LimitCode {

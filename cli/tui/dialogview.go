@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -81,7 +82,7 @@ func (m *model) details(width int) []string {
 		head += m.paint(faint, "("+d.which+") ")
 	}
 	if d.question == nil {
-		out = append(out, wrap(head+m.paint(bold, "a limit is reached: "+oneLine(d.waiting.LimitCode)), width)...)
+		out = append(out, wrap(head+m.paint(bold, "a limit is reached: "+oneLine(strings.TrimSuffix(d.waiting.LimitCode, "_exceeded"))), width)...)
 		say("The run stands at " + string(d.waiting.Current) + " of " + string(d.waiting.Max) + ". It goes on when the limit is raised.")
 		if d.waiting.Message != "" {
 			say(d.waiting.Message)
@@ -105,8 +106,9 @@ func (m *model) details(width int) []string {
 	if len(q.Arguments) > 0 && q.Ticket.Mode != selvage.ResumeResult {
 		out = append(out, m.code(pretty(q.Arguments), width)...)
 	}
-	if len(q.Ticket.Details) > 0 && !sameJSON(q.Ticket.Details, q.Arguments) && !q.Ticket.Unknown {
-		out = append(out, m.code(pretty(q.Ticket.Details), width)...)
+	if more := besides(q.Ticket.Details, q.Arguments); len(more) > 0 && !q.Ticket.Unknown && q.Ticket.Reason != selvage.WaitUserInput {
+		say("besides:")
+		out = append(out, m.code(pretty(more), width)...)
 	}
 	return out
 }
@@ -121,8 +123,28 @@ func headline(q *Question) string {
 	return "may " + oneLine(q.Tool) + " run?"
 }
 
-// sameJSON reports whether two documents say the same.
-func sameJSON(a, b []byte) bool { return pretty(a) == pretty(b) }
+// besides returns what details say that arguments do not, nil if that is
+// nothing.
+func besides(details, arguments json.RawMessage) json.RawMessage {
+	var says, known map[string]json.RawMessage
+	if json.Unmarshal(details, &says) != nil {
+		if len(details) > 0 && pretty(details) != pretty(arguments) {
+			return details
+		}
+		return nil
+	}
+	_ = json.Unmarshal(arguments, &known) // what is no object says nothing of it
+	for name, value := range says {
+		if pretty(known[name]) == pretty(value) {
+			delete(says, name)
+		}
+	}
+	if len(says) == 0 {
+		return nil
+	}
+	data, _ := json.Marshal(says) // values that were JSON have JSON
+	return data
+}
 
 // dialogCursor is where the cursor stands while the dialog has the keyboard.
 func (m *model) dialogCursor(height int) *tea.Cursor {

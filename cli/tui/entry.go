@@ -1,8 +1,12 @@
 package tui
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -229,22 +233,27 @@ func (c *call) word() string {
 	return "asked for"
 }
 
-// pretty indents JSON; what is none stays as it is.
+// pretty indents JSON as it was written, and writes what must not be shown as
+// it is in the escapes of JSON: the text says the same. What is no JSON is only
+// made safe.
 func pretty(data json.RawMessage) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(string(data)))
-	d.UseNumber()
-	if d.Decode(&v) != nil {
+	var indented bytes.Buffer
+	if json.Indent(&indented, data, "", "  ") != nil {
 		return safe(string(data))
 	}
 	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if e.Encode(v) != nil {
-		return safe(string(data))
+	for _, r := range indented.String() {
+		switch {
+		case r == utf8.RuneError || !harmful(r):
+			b.WriteRune(r)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, "\\u%04x\\u%04x", high, low)
+		default:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		}
 	}
-	return safe(strings.TrimRight(b.String(), "\n"))
+	return b.String()
 }
 
 // shorten bounds what is shown of a result, and says so.

@@ -38,6 +38,7 @@ type model struct {
 	ask       *dialog
 	postponed map[string]bool // what was put off, by what it is about
 	settled   int             // decisions since the run last went on
+	polling   bool            // a poll is under way
 	left      Left
 	beginning bool // the history is being read
 }
@@ -117,6 +118,13 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.stood(msg)
 	case decided:
 		return m.decided(msg)
+	case endedRun:
+		return m.endedRun(msg)
+	case poll:
+		m.polling = false
+		if m.turn == nil && !m.busy && m.standing.Waiting != nil {
+			return m.look(true)
+		}
 	case tick:
 		return m.tick()
 	default:

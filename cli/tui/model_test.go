@@ -47,7 +47,7 @@ func TestAnswerStreams(t *testing.T) {
 		r.misses("**", "# A")
 		r.fits()
 		if !slices.Equal(a.sent, []string{"hello"}) {
-			t.Errorf("sent %q", a.sent)
+			r.t.Errorf("sent %q", a.sent)
 		}
 	})
 }
@@ -66,7 +66,7 @@ func TestWithoutColour(t *testing.T) {
 		r.sees("> go", "# T", "**b** `c` *i*", "| code", "ok note", "- x")
 		for _, c := range r.View().Content {
 			if c != '\n' && (c < ' ' || c > '~') {
-				t.Fatalf("the screen has %q:\n%q", c, r.View().Content)
+				r.t.Fatalf("the screen has %q:\n%q", c, r.View().Content)
 			}
 		}
 	})
@@ -113,10 +113,10 @@ func TestHostileText(t *testing.T) {
 			Ticket: selvage.Ticket{ID: "t1", Message: evil, Details: json.RawMessage(evil)}}}}
 	rigged(t, a, false, 70, 60, func(r *rig) {
 		check := func(what string) {
-			t.Helper()
+			r.t.Helper()
 			for _, c := range r.View().Content {
 				if c != '\n' && harmful(c) && c != '\uFFFD' {
-					t.Fatalf("%s: %q reaches the terminal:\n%q", what, c, r.View().Content)
+					r.t.Fatalf("%s: %q reaches the terminal:\n%q", what, c, r.View().Content)
 				}
 			}
 		}
@@ -201,7 +201,7 @@ func TestQueuedTyping(t *testing.T) {
 		r.wait(time.Second)
 		r.sees("answer to second")
 		if !slices.Equal(a.sent, []string{"first", "second"}) {
-			t.Errorf("sent %q", a.sent)
+			r.t.Errorf("sent %q", a.sent)
 		}
 	})
 }
@@ -222,16 +222,16 @@ func TestCancel(t *testing.T) {
 		r.wait(time.Second)
 		r.sees("half of it", "interrupted", "hint: try again", "❯ next", "ready")
 		if n := strings.Count(r.screen(), "interrupted"); n != 1 {
-			t.Errorf("it is told %d times:\n%s", n, r.screen())
+			r.t.Errorf("it is told %d times:\n%s", n, r.screen())
 		}
 		if r.quit || len(a.sent) != 1 {
-			t.Errorf("left: %v; sent %q", r.quit, a.sent)
+			r.t.Errorf("left: %v; sent %q", r.quit, a.sent)
 		}
 		r.press("ctrl+c") // clears what was typed
 		r.misses("❯ next")
 		r.press("ctrl+c")
 		if !r.quit || !r.left.Interrupted {
-			t.Error("did not leave")
+			r.t.Error("did not leave")
 		}
 	})
 }
@@ -243,11 +243,11 @@ func TestLeaving(t *testing.T) {
 		r.press("enter", "ctrl+d")
 		r.sees("a run goes on")
 		if r.quit {
-			t.Fatal("left at once")
+			r.t.Fatal("left at once")
 		}
 		r.press("ctrl+d")
 		if !r.quit || r.left.Interrupted {
-			t.Error("did not leave, or as if interrupted")
+			r.t.Error("did not leave, or as if interrupted")
 		}
 	})
 }
@@ -263,20 +263,20 @@ func TestInputHistoryAndLines(t *testing.T) {
 		r.press("enter")
 		r.wait(time.Second)
 		if want := "one\ntwo\nthree"; len(a.sent) != 1 || a.sent[0] != want {
-			t.Fatalf("sent %q", a.sent)
+			r.t.Fatalf("sent %q", a.sent)
 		}
 		r.typed("draft")
 		r.press("up")
 		if got := r.input.Value(); got != "one\ntwo\nthree" {
-			t.Errorf("up recalls %q", got)
+			r.t.Errorf("up recalls %q", got)
 		}
 		r.press("up", "up", "up")
 		if got := r.input.Value(); got != "from before" {
-			t.Errorf("then %q", got)
+			r.t.Errorf("then %q", got)
 		}
 		r.press("down", "down", "down", "down")
 		if got := r.input.Value(); got != "draft" {
-			t.Errorf("down leads to %q", got)
+			r.t.Errorf("down leads to %q", got)
 		}
 	})
 }
@@ -301,7 +301,7 @@ func TestCommands(t *testing.T) {
 		}
 		r.sees(`{"a": 1}`, "✗ what?", "❯ /slash")
 		if !slices.Equal(a.sent, []string{"/slash"}) {
-			t.Errorf("sent %q", a.sent)
+			r.t.Errorf("sent %q", a.sent)
 		}
 		a.history = History{Messages: []selvage.Message{selvage.UserText("what is left")}, Version: 9}
 		r.typed("/rewind")
@@ -311,7 +311,7 @@ func TestCommands(t *testing.T) {
 		r.typed("/exit")
 		r.press("enter")
 		if !r.quit {
-			t.Error("/exit does not leave")
+			r.t.Error("/exit does not leave")
 		}
 	})
 }

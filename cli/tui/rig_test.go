@@ -26,7 +26,8 @@ type actor struct {
 	turn     func(ctx context.Context, text string, yield func(runner.Event) bool) error
 	command  func(line string) (Reply, error)
 	history  History
-	resumed  []Raise
+	resumed  [][]runner.Bump
+	ended    []selvage.RunID
 	decided  []selvage.Decision
 	standing Standing
 
@@ -52,7 +53,7 @@ func (a *actor) lead(ctx context.Context, text string) iter.Seq2[runner.Event, e
 	}
 }
 
-func (a *actor) Resume(ctx context.Context, raise Raise) iter.Seq2[runner.Event, error] {
+func (a *actor) Resume(ctx context.Context, raise []runner.Bump) iter.Seq2[runner.Event, error] {
 	a.resumed = append(a.resumed, raise)
 	return a.lead(ctx, "resume")
 }
@@ -63,6 +64,12 @@ func (a *actor) Decide(_ context.Context, q Question, d selvage.Decision) (strin
 	a.decided = append(a.decided, d)
 	a.standing = Standing{}
 	return "decided " + q.Ticket.ID, nil
+}
+
+func (a *actor) End(_ context.Context, run selvage.RunID) error {
+	a.ended = append(a.ended, run)
+	a.standing = Standing{}
+	return nil
 }
 
 func (a *actor) Command(_ context.Context, line string) (Reply, error) {

@@ -18,13 +18,13 @@ type Options struct {
 	Output       io.Writer // a terminal
 	Env          []string  // "NAME=value"
 	Colour       bool
-	Prompt       string // what stands in the empty input; "" is the usual
 }
 
 // Left is how a conversation was left.
 type Left struct {
-	Interrupted bool // by Ctrl-C, or because ctx ended
-	Talked      bool // something was sent
+	Interrupted bool   // by Ctrl-C, or because ctx ended
+	Talked      bool   // something was sent
+	Waits       string // what the run waits for; "": it does not wait
 }
 
 // Run shows the conversation until the user leaves or ctx ends, and then
@@ -42,6 +42,9 @@ func Run(ctx context.Context, o Options) (Left, error) {
 	hands.leave()
 	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
 		m.left.Interrupted, err = true, nil
+	}
+	if m.turn == nil && m.standing.Waiting != nil {
+		m.left.Waits = m.awaited()
 	}
 	m.farewell(o.Output)
 	return m.left, err

@@ -36,7 +36,7 @@ func (m *model) below() []string {
 		lines = append(lines, m.paint(faint, m.cut("queued: "+oneLine(text), m.width)))
 	}
 	if m.ask != nil && m.ask.focused {
-		lines = append(lines, m.dialogLines(m.width, max(3, m.height-len(lines)-4))...)
+		lines = append(lines, m.dialogLines(m.width, max(3, m.height-len(lines)-1-min(4, m.height/8)))...)
 	} else {
 		lines = append(lines, strings.Split(m.input.View(), "\n")...)
 	}
