@@ -53,13 +53,13 @@ func (b Book) sheet(head *selvage.Head, run *selvage.Run) (record, Sheet, error)
 	return r, Sheet{Max: BoundsOf(run.Bounds()), Own: Own(run), Children: r.Children}, err
 }
 
-// Reserve puts aside what a child may spend, before it begins. What it does not
-// ask for is all that is left, if the parent is bounded in it. It also counts
-// the child as spawned. The same child reserves once: repeated, it is told what
-// it was given. It may ask for less, never for more, than is left: otherwise
-// the error is a [RefusedError]. A parent that is not open matches
-// [selvage.ErrInvalid].
-func (b Book) Reserve(ctx context.Context, child selvage.ChildRun, ask Bounds) (entry Entry, err error) {
+// Reserve puts aside what a child may spend, before it begins, and counts it as
+// spawned. Asking for more than is left is a [RefusedError]. Of what it does
+// not ask for it is given what is left, if the parent is bounded in it, and
+// never beyond atMost; if that is nothing it is refused too. The same child
+// reserves once: repeated, it is told what it was given. A parent that is not
+// open matches [selvage.ErrInvalid].
+func (b Book) Reserve(ctx context.Context, child selvage.ChildRun, ask, atMost Bounds) (entry Entry, err error) {
 	err = b.change(ctx, SourceReserve, func(head *selvage.Head) (state.Patch, error) {
 		run := head.OpenRun
 		if run == nil || run.ID != b.Run {
@@ -76,7 +76,7 @@ func (b Book) Reserve(ctx context.Context, child selvage.ChildRun, ask Bounds) (
 		if limit := run.Bounds().Spawns; limit != nil && sheet.Spawns() >= *limit {
 			return nil, &RefusedError{Run: b.Run, Code: selvage.LimitSpawns, Current: selvage.Count(int64(sheet.Spawns())), Max: selvage.Count(int64(*limit))}
 		}
-		given, err := sheet.grant(b.Run, ask, Amount{})
+		given, err := sheet.grant(b.Run, ask, atMost, Amount{})
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (b Book) Raise(ctx context.Context, child selvage.RunID, to Bounds) (entry 
 		if to.Tokens != nil {
 			ask.Tokens = to.Tokens
 		}
-		given, err := sheet.grant(b.Run, ask, entry.Reserved.amount())
+		given, err := sheet.grant(b.Run, ask, Bounds{}, entry.Reserved.amount())
 		if err != nil {
 			return nil, err
 		}

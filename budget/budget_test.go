@@ -22,10 +22,10 @@ func bookOf(t *testing.T, limits selvage.Limits) budget.Book {
 func TestReserveAndSettle(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3.00")})
-	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("2.00")}); err != nil {
+	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("2.00")}, budget.Bounds{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.Reserve(t.Context(), childOf(2), budget.Bounds{Spend: dollars("1.50")})
+	_, err := b.Reserve(t.Context(), childOf(2), budget.Bounds{Spend: dollars("1.50")}, budget.Bounds{})
 	var no *budget.RefusedError
 	want := budget.RefusedError{Run: parent, Code: selvage.LimitSpend, Current: "2", Max: "3", Asked: "1.5"}
 	if !errors.As(err, &no) || *no != want || !errors.Is(err, selvage.ErrInvalid) {
@@ -38,7 +38,7 @@ func TestReserveAndSettle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Reserve(t.Context(), childOf(2), budget.Bounds{Spend: dollars("1.50")}); err != nil {
+	if _, err := b.Reserve(t.Context(), childOf(2), budget.Bounds{Spend: dollars("1.50")}, budget.Bounds{}); err != nil {
 		t.Fatal(err)
 	}
 	s := sheet(t, b)
@@ -52,7 +52,7 @@ func TestReserveIsRepeatable(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3"), Spawns: new(1)})
 	for _, ask := range []string{"2", "2", "3"} {
-		e, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars(ask)})
+		e, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars(ask)}, budget.Bounds{})
 		if err != nil || *e.Reserved.Spend != 2*selvage.Dollar {
 			t.Fatalf("asked for %s: %+v, %v", ask, e, err)
 		}
@@ -68,20 +68,27 @@ func TestReserveWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3"), Tokens: new(int64(100))})
 	spent(t, b.Store, "t", parent, "1.25")
-	e, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Tokens: new(int64(30))})
+	e, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Tokens: new(int64(30))}, budget.Bounds{})
 	if err != nil || *e.Reserved.Spend != *dollars("1.75") || *e.Reserved.Tokens != 30 {
 		t.Fatalf("%+v, %v", e, err)
 	}
-	_, err = b.Reserve(t.Context(), childOf(2), budget.Bounds{})
+	_, err = b.Reserve(t.Context(), childOf(2), budget.Bounds{}, budget.Bounds{})
 	if err == nil || !strings.Contains(err.Error(), "spend_exceeded: the run may spend $3, of which $3 is spent or reserved, and nothing is left") {
 		t.Errorf("error %v", err)
 	}
-	_, err = b.Reserve(t.Context(), childOf(2), budget.Bounds{Spend: new(selvage.Money(0)), Tokens: new(int64(71))})
+	_, err = b.Reserve(t.Context(), childOf(2), budget.Bounds{Spend: new(selvage.Money(0)), Tokens: new(int64(71))}, budget.Bounds{})
 	if err == nil || !strings.Contains(err.Error(), "tokens_exceeded: the run may use tokens up to 100, of which 30 is spent or reserved, and 71 was asked for") {
 		t.Errorf("error %v", err)
 	}
+	for _, most := range []string{"0.5", "7"} {
+		other := bookOf(t, selvage.Limits{Spend: dollars("3")})
+		want := min(*dollars(most), 3*selvage.Dollar)
+		if e, err := other.Reserve(t.Context(), childOf(1), budget.Bounds{}, budget.Bounds{Spend: dollars(most)}); err != nil || *e.Reserved.Spend != want {
+			t.Errorf("at most %s: %+v, %v", most, e, err)
+		}
+	}
 	free := bookOf(t, selvage.Limits{})
-	if e, err := free.Reserve(t.Context(), childOf(1), budget.Bounds{}); err != nil || e.Reserved != (budget.Bounds{}) {
+	if e, err := free.Reserve(t.Context(), childOf(1), budget.Bounds{}, budget.Bounds{}); err != nil || e.Reserved != (budget.Bounds{}) {
 		t.Errorf("of an unbounded run: %+v, %v", e, err)
 	}
 }
@@ -91,7 +98,7 @@ func TestReserveWhatIsLeft(t *testing.T) {
 func TestSettleClamps(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3")})
-	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("1")}); err != nil {
+	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("1")}, budget.Bounds{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, actual := range []string{"1.05", "0.02"} { // the first counts
@@ -114,11 +121,11 @@ func TestSpawns(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spawns: new(5)})
 	for i := range 5 {
-		if _, err := b.Reserve(t.Context(), childOf(i), budget.Bounds{}); err != nil {
+		if _, err := b.Reserve(t.Context(), childOf(i), budget.Bounds{}, budget.Bounds{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := b.Reserve(t.Context(), childOf(5), budget.Bounds{})
+	_, err := b.Reserve(t.Context(), childOf(5), budget.Bounds{}, budget.Bounds{})
 	var no *budget.RefusedError
 	if !errors.As(err, &no) || no.Code != selvage.LimitSpawns || no.Current != "5" || no.Max != "5" {
 		t.Fatalf("the sixth: %v", err)
@@ -126,10 +133,10 @@ func TestSpawns(t *testing.T) {
 	if _, err := b.Release(t.Context(), "c3"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Reserve(t.Context(), childOf(5), budget.Bounds{}); err != nil {
+	if _, err := b.Reserve(t.Context(), childOf(5), budget.Bounds{}, budget.Bounds{}); err != nil {
 		t.Errorf("in place of one that never began: %v", err)
 	}
-	if _, err := b.Reserve(t.Context(), childOf(3), budget.Bounds{}); err == nil {
+	if _, err := b.Reserve(t.Context(), childOf(3), budget.Bounds{}, budget.Bounds{}); err == nil {
 		t.Error("the one that was released began after all, as the sixth")
 	}
 }
@@ -139,7 +146,7 @@ func TestRaise(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3")})
 	for i, ask := range []string{"1", "1"} {
-		if _, err := b.Reserve(t.Context(), childOf(i), budget.Bounds{Spend: dollars(ask)}); err != nil {
+		if _, err := b.Reserve(t.Context(), childOf(i), budget.Bounds{Spend: dollars(ask)}, budget.Bounds{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -165,12 +172,12 @@ func TestCascade(t *testing.T) {
 			t.Parallel()
 			b := bookOf(t, selvage.Limits{Spend: dollars("10")})
 			child, grandchild := childOf(1), childOf(2)
-			if _, err := b.Reserve(t.Context(), child, budget.Bounds{Spend: dollars("5")}); err != nil {
+			if _, err := b.Reserve(t.Context(), child, budget.Bounds{Spend: dollars("5")}, budget.Bounds{}); err != nil {
 				t.Fatal(err)
 			}
 			begin(t, b.Store, child.ThreadID, child.RunID, selvage.Limits{Spend: dollars("5")}, &selvage.ChildRun{ThreadID: "t", RunID: parent})
 			below := budget.Book{Store: b.Store, Thread: child.ThreadID, Run: child.RunID}
-			if _, err := below.Reserve(t.Context(), grandchild, budget.Bounds{Spend: dollars("2")}); err != nil {
+			if _, err := below.Reserve(t.Context(), grandchild, budget.Bounds{Spend: dollars("2")}, budget.Bounds{}); err != nil {
 				t.Fatal(err)
 			}
 			begin(t, b.Store, grandchild.ThreadID, grandchild.RunID, selvage.Limits{Spend: dollars("2")}, &child)
@@ -210,7 +217,7 @@ func TestReconcile(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3")})
 	for i := range 3 {
-		if _, err := b.Reserve(t.Context(), childOf(i), budget.Bounds{Spend: dollars("1")}); err != nil {
+		if _, err := b.Reserve(t.Context(), childOf(i), budget.Bounds{Spend: dollars("1")}, budget.Bounds{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,11 +238,11 @@ func TestReconcile(t *testing.T) {
 func TestBudgetOfADoneRun(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3")})
-	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("1")}); err != nil {
+	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("1")}, budget.Bounds{}); err != nil {
 		t.Fatal(err)
 	}
 	end(t, b.Store, "t", parent, "0.25")
-	if _, err := b.Reserve(t.Context(), childOf(2), budget.Bounds{}); !errors.Is(err, selvage.ErrInvalid) || !strings.Contains(err.Error(), "not open") {
+	if _, err := b.Reserve(t.Context(), childOf(2), budget.Bounds{}, budget.Bounds{}); !errors.Is(err, selvage.ErrInvalid) || !strings.Contains(err.Error(), "not open") {
 		t.Errorf("error %v", err)
 	}
 	if s := sheet(t, b); s.Own.Spend != *dollars("0.25") || s.Reserved().Spend != selvage.Dollar {
@@ -251,7 +258,7 @@ func TestBudgetOfADoneRun(t *testing.T) {
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
 	b := bookOf(t, selvage.Limits{Spend: dollars("3")})
-	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("1")}); err != nil {
+	if _, err := b.Reserve(t.Context(), childOf(1), budget.Bounds{Spend: dollars("1")}, budget.Bounds{}); err != nil {
 		t.Fatal(err)
 	}
 	left := func(thread selvage.ThreadID) string {

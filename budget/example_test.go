@@ -19,13 +19,13 @@ func Example() {
 		Spec: &selvage.RunSpec{Limits: selvage.Limits{Spend: &three}}}}}, selvage.New())
 	b := budget.Book{Store: store, Thread: "t", Run: "parent"}
 
-	_, _ = b.Reserve(ctx, selvage.ChildRun{ThreadID: "t1", RunID: "first"}, budget.Bounds{Spend: &two})
-	_, err := b.Reserve(ctx, selvage.ChildRun{ThreadID: "t2", RunID: "second"}, budget.Bounds{Spend: &two})
+	_, _ = b.Reserve(ctx, selvage.ChildRun{ThreadID: "t1", RunID: "first"}, budget.Bounds{Spend: &two}, budget.Bounds{})
+	_, err := b.Reserve(ctx, selvage.ChildRun{ThreadID: "t2", RunID: "second"}, budget.Bounds{Spend: &two}, budget.Bounds{})
 	var refused *budget.RefusedError
 	fmt.Println(errors.As(err, &refused), refused)
 
 	_, _ = b.Settle(ctx, "first", budget.Amount{Spend: selvage.Dollar / 2})
-	second, err := b.Reserve(ctx, selvage.ChildRun{ThreadID: "t2", RunID: "second"}, budget.Bounds{Spend: &two})
+	second, err := b.Reserve(ctx, selvage.ChildRun{ThreadID: "t2", RunID: "second"}, budget.Bounds{Spend: &two}, budget.Bounds{})
 	fmt.Println(second.Reserved.Spend, err)
 	// Output:
 	// true spend_exceeded: the run may spend $3, of which $2 is spent or reserved, and $2 was asked for

@@ -38,7 +38,7 @@ func race(ctx context.Context, store selvage.Store) (refused int, failures []err
 
 // live is the life of a child: it may have been begun by a process that died.
 func live(ctx context.Context, b budget.Book, child selvage.ChildRun) error {
-	if _, err := b.Reserve(ctx, child, budget.Bounds{Spend: dollars("1")}); err != nil {
+	if _, err := b.Reserve(ctx, child, budget.Bounds{Spend: dollars("1")}, budget.Bounds{}); err != nil {
 		return err
 	}
 	err := tryBegin(ctx, b.Store, child.ThreadID, child.RunID, selvage.Limits{Spend: dollars("1")}, &selvage.ChildRun{ThreadID: b.Thread, RunID: b.Run})

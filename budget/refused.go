@@ -10,14 +10,14 @@ import (
 // matches [selvage.ErrInvalid]; nothing was reserved.
 type RefusedError struct {
 	Run     selvage.RunID  // whose budget it is
-	Code    string         // [selvage.LimitSpend], [selvage.LimitTokens] or [selvage.LimitSpawns]
+	Code    string         // of the limit, such as [selvage.LimitSpend]
 	Current selvage.Amount // spent and reserved
 	Max     selvage.Amount
 	Asked   selvage.Amount // empty: what is left, and nothing is
 }
 
 func (e *RefusedError) Error() string {
-	what, unit := "run", ""
+	var what, unit string
 	switch e.Code {
 	case selvage.LimitSpend:
 		what, unit = "spend", "$"
@@ -25,6 +25,10 @@ func (e *RefusedError) Error() string {
 		what = "use tokens up to"
 	case selvage.LimitSpawns:
 		return fmt.Sprintf("%s: the run may spawn %s runs and has spawned %s", e.Code, e.Max, e.Current)
+	case selvage.LimitDepth:
+		return fmt.Sprintf("%s: %s generations may be below the run, so it may spawn none", e.Code, e.Max)
+	default:
+		return fmt.Sprintf("%s: %s of %s is used, so nothing is left for a run to spawn", e.Code, e.Current, e.Max)
 	}
 	asked := "nothing is left"
 	if e.Asked != "" {
@@ -38,35 +42,43 @@ func (e *RefusedError) Is(target error) bool { return target == selvage.ErrInval
 
 // grant decides what a child that asks is given, besides what it holds
 // already.
-func (s Sheet) grant(run selvage.RunID, ask Bounds, holds Amount) (Bounds, error) {
+func (s Sheet) grant(run selvage.RunID, ask, atMost Bounds, holds Amount) (Bounds, error) {
 	left := s.Left()
-	given := Bounds{Spend: ask.Spend, Tokens: ask.Tokens}
-	if free := left.Spend; free != nil {
-		*free += holds.Spend
-		current := selvage.Amount((*s.Max.Spend - *free).String())
-		refused := &RefusedError{Run: run, Code: selvage.LimitSpend, Current: current, Max: selvage.Amount(s.Max.Spend.String())}
-		switch {
-		case ask.Spend == nil && *free <= 0:
-			return Bounds{}, refused
-		case ask.Spend == nil:
-			given.Spend = free
-		case *ask.Spend > *free:
+	spend, ok := share(ask.Spend, atMost.Spend, left.Spend, holds.Spend)
+	if !ok {
+		refused := &RefusedError{Run: run, Code: selvage.LimitSpend, Max: selvage.Amount(s.Max.Spend.String()),
+			Current: selvage.Amount((*s.Max.Spend - *left.Spend - holds.Spend).String())}
+		if ask.Spend != nil {
 			refused.Asked = selvage.Amount(ask.Spend.String())
-			return Bounds{}, refused
 		}
+		return Bounds{}, refused
 	}
-	if free := left.Tokens; free != nil {
-		*free += holds.Tokens
-		refused := &RefusedError{Run: run, Code: selvage.LimitTokens, Current: selvage.Count(*s.Max.Tokens - *free), Max: selvage.Count(*s.Max.Tokens)}
-		switch {
-		case ask.Tokens == nil && *free <= 0:
-			return Bounds{}, refused
-		case ask.Tokens == nil:
-			given.Tokens = free
-		case *ask.Tokens > *free:
+	tokens, ok := share(ask.Tokens, atMost.Tokens, left.Tokens, holds.Tokens)
+	if !ok {
+		refused := &RefusedError{Run: run, Code: selvage.LimitTokens, Max: selvage.Count(*s.Max.Tokens),
+			Current: selvage.Count(*s.Max.Tokens - *left.Tokens - holds.Tokens)}
+		if ask.Tokens != nil {
 			refused.Asked = selvage.Count(*ask.Tokens)
-			return Bounds{}, refused
 		}
+		return Bounds{}, refused
 	}
-	return given, nil
+	return Bounds{Spend: spend, Tokens: tokens}, nil
+}
+
+// share is what a child is given of one thing, and whether there is enough. It
+// keeps what it holds in place of asking for it anew.
+func share[T ~int64](ask, atMost, left *T, holds T) (*T, bool) {
+	switch {
+	case left == nil && ask == nil:
+		return atMost, true
+	case left == nil:
+		return ask, true
+	case ask != nil:
+		return ask, *ask <= *left+holds
+	}
+	free := *left + holds
+	if atMost != nil {
+		free = min(free, *atMost)
+	}
+	return &free, *left+holds > 0
 }

@@ -229,5 +229,5 @@ func (x *run) forget(callID string) {
 // toolCall is a call as its tool is given it.
 func (x *run) toolCall(t *task) *tool.Call {
 	return &tool.Call{ThreadID: x.thread, RunID: x.id, UserID: x.user, Step: t.step, ID: t.call.ID, Name: t.call.Name,
-		Arguments: t.call.Arguments, IdempotencyKey: t.call.ID, Before: x.doc, Decision: t.decision}
+		Arguments: t.call.Arguments, IdempotencyKey: t.call.ID, Before: x.doc, Decision: t.decision, Spawner: x.spawner()}
 }

@@ -57,7 +57,9 @@ func Cancel(ctx context.Context, store selvage.Store, id selvage.RunID, reason s
 	case err != nil:
 		return Cancelled{}, fmt.Errorf("cancel run %s: %w", id, err)
 	}
-	answer.Owner = owner
+	if answer.Owner = owner; owner == nil {
+		aftermath(ctx, store, id, o.log)
+	}
 	return answer, nil
 }
 

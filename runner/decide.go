@@ -94,6 +94,9 @@ func Decide(ctx context.Context, store selvage.Store, id selvage.RunID, d selvag
 	if err != nil {
 		return Decided{}, fmt.Errorf("decide on run %s: %w", id, err)
 	}
+	if answer.Run == selvage.RunDone {
+		aftermath(ctx, store, id, o.log)
+	}
 	return answer, nil
 }
 

@@ -46,7 +46,11 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 	if outcome.Kind == selvage.OutcomeCancelled {
 		x.say(cancelNote(x.step))
 	}
-	return x.conclusion(ctx, outcome, cause, failed != nil)
+	result, err := x.conclusion(ctx, outcome, cause, failed != nil)
+	if result != nil {
+		x.aftermath(ctx)
+	}
+	return result, err
 }
 
 // conclusion records the end of the run. If it is contradicted, which leaves

@@ -98,6 +98,9 @@ func (r *Runner) goOn(ctx context.Context, id selvage.RunID, opts ResumeOptions,
 	if !info.Status.Open() {
 		return r.replay(ctx, &info, out)
 	}
+	if err := catchUpWithChildren(ctx, r.home.store, &info, r.opts.Logger); err != nil {
+		return err
+	}
 	if lack := r.difference(&info); lack != "" {
 		return &CannotResumeError{ThreadID: info.ThreadID, RunID: id, Lacks: lack, Needs: host(&info)}
 	}
@@ -154,6 +157,9 @@ func (r *Runner) replay(ctx context.Context, done *selvage.Run, out *outlet) err
 func (r *Runner) goesOn(ctx context.Context, open *selvage.Run) (bool, error) {
 	if open.Status != selvage.RunWaiting {
 		return true, nil
+	}
+	if err := catchUpWithChildren(ctx, r.home.store, open, r.opts.Logger); err != nil && !errors.Is(err, selvage.ErrNotFound) {
+		return false, err
 	}
 	none := 0
 	head, err := r.home.store.Load(ctx, open.ThreadID, selvage.LoadOptions{Messages: &none})

@@ -12,6 +12,7 @@ import (
 // steps takes a prepared run through its turns and returns how it ended, and
 // why if it failed, was cancelled or ran out of time; or that it waits.
 func (x *run) steps(ctx context.Context) (ending, error) {
+	x.reconcile(ctx)
 	outcome, err := x.start(ctx)
 	for outcome == nil && err == nil {
 		if err = x.halted(ctx); err != nil {

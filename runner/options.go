@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -61,6 +62,12 @@ type Options struct {
 	// MaxTurns is how many answers of the model a run may take; see Limits. Zero means
 	// [DefaultMaxTurns], negative no bound.
 	MaxTurns int
+
+	// Agents says what the runs of an agent of a name are made of, for tools
+	// that spawn runs: the options of a runner, of which Store, Owner, OnActive,
+	// LeaseTTL, Grace, Agents, Logger and Now are replaced by those here. Nil
+	// knows none; runs of the same agent can be spawned always.
+	Agents func(ctx context.Context, name string) (Options, error)
 
 	// Limits bounds each run besides. Limits.Turns, if not nil, counts in
 	// place of MaxTurns. A run that has used as much as a limit when a turn ends

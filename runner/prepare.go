@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/budget"
 	"github.com/selvagehq/selvage/state"
 )
 
@@ -61,6 +62,9 @@ func (x *run) prepare(ctx context.Context, in Input) (*Result, error) {
 		}
 		set.ID = changeID
 		if err = x.begin(ctx, set); err == nil {
+			if head.OpenRun != nil {
+				aftermath(ctx, x.store, head.OpenRun.ID, x.log)
+			}
 			return nil, nil
 		}
 		// Somebody else was faster: look again. A set refused for its version
@@ -94,7 +98,7 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 // opening is the first change of a new run.
 func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
 	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits,
-		Stop: x.r.stops.recorded(), Caps: x.r.caps, Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls}
+		Stop: x.r.stops.recorded(), Caps: x.r.caps, Budget: x.r.budget, Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls}
 	x.chain, x.limits = x.r.chain, x.spec.Limits
 	x.tools, x.stopper, x.caps = x.r.specs, x.r.stops, x.r.caps
 	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
@@ -185,7 +189,8 @@ func (x *run) closeOrphans(keep func(callID string) bool) {
 }
 
 // leftovers deletes from a state what must not outlive the run before: keys of
-// scope run, what tool calls kept for themselves, and what was asked of it.
+// scope run, what tool calls kept for themselves, what was asked of it, and what
+// it had set aside for others.
 func (x *run) leftovers(doc state.Document) state.Patch {
 	patch := x.r.opts.State.RunCleanup(doc)
 	for _, key := range [...]string{state.CallsKey, state.RunKey} {
@@ -193,7 +198,7 @@ func (x *run) leftovers(doc state.Document) state.Patch {
 			patch = append(patch, state.Delete(at))
 		}
 	}
-	return patch
+	return append(patch, budget.Leftovers(doc, x.thread)...)
 }
 
 func has(doc state.Document, path state.Pointer) bool {

@@ -185,6 +185,7 @@ func (x *run) bury(ctx context.Context, open *selvage.Run, one *Recovered) {
 		one.Err = err
 		return
 	}
+	aftermath(ctx, x.store, x.id, x.log)
 	one.Result = Result{ThreadID: x.thread, RunID: x.id, Outcome: *end.Outcome, Usage: x.usage, Cost: x.cost,
 		Steps: x.answers, Version: x.version}
 }

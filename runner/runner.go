@@ -22,7 +22,9 @@ type Runner struct {
 	chain []candidate        // the models, the first of which is asked first
 	stops stopper
 	caps  caps.Set
-	home  place // of threads that are kept; the zero place if there is no store
+	// budget is the run that the spending of runs counts against; nil is none.
+	budget *selvage.ChildRun
+	home   place // of threads that are kept; the zero place if there is no store
 }
 
 // place is where a run takes place.

@@ -51,6 +51,7 @@ var makers = map[string]func(Options) tool.Tool{
 	"remember":      func(o Options) tool.Tool { return remember(o.Memory) },
 	"search_memory": func(o Options) tool.Tool { return searchMemory(o.Memory) },
 	"shell":         func(o Options) tool.Tool { return shell(o.Shell) },
+	"spawn_agent":   func(Options) tool.Tool { return spawnAgent() },
 }
 
 // Names returns the names [Named] knows, in order.
