@@ -49,13 +49,13 @@ func TestEffects(t *testing.T) {
 	t.Parallel()
 	want := map[string]selvage.Effect{"append_file": selvage.EffectOnce, "ask_user": selvage.EffectNone, "clock": selvage.EffectNone,
 		"forget": selvage.EffectIdempotent, "http_get": selvage.EffectNone, "note": selvage.EffectIdempotent, "remember": selvage.EffectIdempotent,
-		"search_memory": selvage.EffectNone, "shell": selvage.EffectOnce}
+		"search_memory": selvage.EffectNone, "shell": selvage.EffectOnce, "spawn_agent": selvage.EffectIdempotent}
 	for _, name := range builtin.Names() {
 		if got := named(t, name, builtin.Options{}).Spec(); got.Effect != want[name] || got.Name != name || got.Description == "" {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	for name, hint := range map[string]string{"Clock": `there is "clock"`, "notes": "there are append_file, ask_user, clock, forget, http_get, note, remember, search_memory, shell"} {
+	for name, hint := range map[string]string{"Clock": `there is "clock"`, "notes": "there are append_file, ask_user, clock, forget, http_get, note, remember, search_memory, shell, spawn_agent"} {
 		if _, err := builtin.Named(name, builtin.Options{}); !errors.Is(err, selvage.ErrNotFound) || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%s: %v", name, err)
 		}
