@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvagehq/selvage"
-	"github.com/selvagehq/selvage/internal/process"
 )
 
 // runItem is a run of a list, in JSON.
@@ -154,7 +153,7 @@ func (r *runFilter) page(ctx context.Context, store selvage.Store, limit int, cu
 				continue
 			}
 			if r.unknown {
-				if item.Unknown, err = unknownCalls(ctx, store, &item.Run, r.now); err != nil {
+				if item.Unknown, err = unknownCalls(ctx, store, &item.Run); err != nil {
 					return nil, "", err
 				}
 				if len(item.Unknown) == 0 {
@@ -172,12 +171,12 @@ func (r *runFilter) page(ctx context.Context, store selvage.Store, limit int, cu
 // unknownCalls returns the calls of an open run of which nobody knows whether
 // they took effect: those that somebody is asked about, and those whose process
 // is no more. As long as a process leads the run its calls are known to it.
-func unknownCalls(ctx context.Context, store selvage.Store, run *selvage.Run, now time.Time) ([]unknownCall, error) {
+func unknownCalls(ctx context.Context, store selvage.Store, run *selvage.Run) ([]unknownCall, error) {
 	head, err := bareHead(ctx, store, run.ThreadID)
 	if err != nil {
 		return nil, err
 	}
-	led := head.Lease != nil && head.Lease.Until.After(now) && !process.Dead(head.Lease.Owner)
+	led := leader(head) != nil
 	var unknown []unknownCall
 	for i := range head.OpenCalls {
 		c := &head.OpenCalls[i]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/process"
@@ -44,10 +43,19 @@ func (a *app) stands(ctx context.Context, store selvage.Store, id selvage.RunID)
 		return doc, err
 	}
 	doc.Next = a.again("run", "resume", quote(string(id)))
-	if l := head.Lease; l != nil && l.Until.After(time.Now()) && !process.Dead(l.Owner) {
+	if l := leader(head); l != nil {
 		doc.LedBy, doc.Next = l.Owner.String(), a.again("run", "watch", quote(string(id)))
 	}
 	return doc, nil
+}
+
+// leader is the lease of who leads the thread now, or nil: a process that is
+// dead leads nothing.
+func leader(head *selvage.Head) *selvage.Lease {
+	if head.Lease == nil || process.Dead(head.Lease.Owner) {
+		return nil
+	}
+	return head.Lease
 }
 
 // onward goes on with a run that nobody leads, in this process and made of what
