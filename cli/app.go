@@ -33,13 +33,14 @@ type app struct {
 	conf    *settings.Settings // what prepare resolved
 	confErr error              // why the files do not count, for commands that go on without
 	log     *slog.Logger
+	servers *servers
 	told    []string // what waits to be told; see tell
 	metered *metered // nil until a run is counted
 	observe []runner.Observer
 }
 
 func newApp(opts Options) (*app, error) {
-	a := &app{name: opts.Name, tools: opts.Tools, observe: opts.Observers, args: opts.Args, dir: opts.Dir, stdin: opts.Stdin, log: slog.New(slog.DiscardHandler)}
+	a := &app{name: opts.Name, tools: opts.Tools, observe: opts.Observers, args: opts.Args, dir: opts.Dir, stdin: opts.Stdin, log: slog.New(slog.DiscardHandler), servers: &servers{}}
 	if a.name == "" {
 		a.name = "selvage"
 	}

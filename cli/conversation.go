@@ -242,6 +242,10 @@ func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Op
 	if c.stub != nil {
 		tools = c.stub(tools)
 	}
+	m.offered = []string{}
+	for _, t := range tools {
+		m.offered = append(m.offered, t.Spec().Name)
+	}
 	if opts.Limits.Spend != nil {
 		for _, answers := range models {
 			if err := c.checkPriced(answers); err != nil {

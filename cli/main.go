@@ -68,6 +68,7 @@ func Main(opts Options) int {
 	root := a.rootCommand()
 	root.SetArgs(a.args)
 	command, err := root.ExecuteContextC(ctx)
+	a.closeServers()
 	a.writeMetrics()
 	if err == nil {
 		err = a.out.err

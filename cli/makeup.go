@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/settings"
@@ -30,6 +29,7 @@ type makeup struct {
 	toolCalls selvage.ToolCalls
 	agent     string
 	caps      []string // of a run that is gone on with
+	offered   []string // what the tools turned out to be, once they are opened
 }
 
 // makeupOf is what a run recorded.
@@ -56,8 +56,8 @@ func (m *makeup) differences(next *makeup) string {
 	if m.system != next.system {
 		told = append(told, "another system prompt")
 	}
-	if !slices.Equal(m.tools, next.tools) {
-		told = append(told, fmt.Sprintf("tools %s instead of %s", named(next.tools), named(m.tools)))
+	if tools := next.opened(); !slices.Equal(m.tools, tools) {
+		told = append(told, fmt.Sprintf("tools %s instead of %s", named(tools), named(m.tools)))
 	}
 	if m.toolCalls != next.toolCalls {
 		told = append(told, fmt.Sprintf("tool calls %s instead of %s", next.toolCalls, m.toolCalls))
@@ -66,6 +66,15 @@ func (m *makeup) differences(next *makeup) string {
 		told = append(told, fmt.Sprintf("agent %s instead of %s", orNone(next.agent), orNone(m.agent)))
 	}
 	return strings.Join(told, ", ")
+}
+
+// opened are the names of the tools, those of MCP servers one by one if they
+// are known.
+func (m *makeup) opened() []string {
+	if m.offered != nil {
+		return m.offered
+	}
+	return m.tools
 }
 
 func orNone(name string) string {
@@ -151,28 +160,36 @@ func (a *app) systemText(text string) (string, error) {
 }
 
 // openTools makes the tools of these names: those of the program first, then
-// the built-in ones, which keep what they remember in the store.
+// the built-in ones, which keep what they remember in the store, then those of
+// MCP servers.
 func (a *app) openTools(ctx context.Context, names []string, store selvage.Store) ([]tool.Tool, error) {
 	var tools []tool.Tool
 	for _, name := range names {
-		t, err := a.openTool(ctx, name, store)
+		found, err := a.openTool(ctx, name, store)
 		if err != nil {
 			return nil, err
 		}
-		tools = append(tools, t)
+		for _, t := range found {
+			twice := func(o tool.Tool) bool { return o.Spec().Name == t.Spec().Name }
+			if !slices.ContainsFunc(tools, twice) {
+				tools = append(tools, t)
+			}
+		}
 	}
 	return tools, nil
 }
 
-func (a *app) openTool(_ context.Context, name string, store selvage.Store) (tool.Tool, error) {
+func (a *app) openTool(ctx context.Context, name string, store selvage.Store) ([]tool.Tool, error) {
 	for _, t := range a.tools {
 		if t.Spec().Name == name {
-			return t, nil
+			return []tool.Tool{t}, nil
 		}
 	}
-	t, err := builtin.Named(name, a.builtinOptions(store))
-	if err == nil {
-		return t, nil
+	if t, err := builtin.Named(name, a.builtinOptions(store)); err == nil {
+		return []tool.Tool{t}, nil
+	}
+	if tools, ok, err := a.openServerTools(ctx, name); ok {
+		return tools, err
 	}
 	known := a.toolNames()
 	hint := "there are " + strings.Join(known, ", ")
@@ -191,19 +208,12 @@ func (a *app) builtinOptions(store selvage.Store) builtin.Options {
 		}
 		return a.dir
 	}
-	lasts := func(key string) time.Duration {
-		d, err := settings.ParseDuration(a.conf.Get(key).Text)
-		if err != nil {
-			return 0 // nobody said; what was said was checked
-		}
-		return d
-	}
 	opts := builtin.Options{
 		Root:      in("tools.append_file.root"),
 		OnUnknown: selvage.OnUnknown(a.conf.Get("tools.append_file.on_unknown").Text),
-		HTTP:      builtin.HTTP{Allow: a.conf.Get("tools.http_get.allow").Words, Timeout: lasts("tools.http_get.timeout")},
+		HTTP:      builtin.HTTP{Allow: a.conf.Get("tools.http_get.allow").Words, Timeout: durationOf(a.conf.Get("tools.http_get.timeout").Text)},
 		Shell: builtin.Shell{Allow: a.conf.Get("tools.shell.allow").Words, Dir: in("tools.shell.dir"), Env: a.env,
-			Timeout: lasts("tools.shell.timeout")},
+			Timeout: durationOf(a.conf.Get("tools.shell.timeout").Text)},
 	}
 	if store != nil {
 		opts.Memory, _ = selvage.As[selvage.Memory](store)
@@ -218,6 +228,9 @@ func (a *app) toolNames() []string {
 		names = append(names, t.Spec().Name)
 	}
 	names = append(names, builtin.Names()...)
+	for _, server := range a.serverNames() {
+		names = append(names, serverTools+server)
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -21,8 +21,9 @@ import (
 // TestMain lets the scripts run the real command: this binary, called selvage.
 func TestMain(m *testing.M) {
 	testscript.Main(leakless{m}, map[string]func(){
-		"selvage": func() { os.Exit(cli.Main(cli.Options{Version: "v0.0.0-test"})) },
-		"weaver":  weaver,
+		"selvage":   func() { os.Exit(cli.Main(cli.Options{Version: "v0.0.0-test"})) },
+		"weaver":    weaver,
+		"mcpserver": mcpServer,
 	})
 }
 
@@ -73,6 +74,7 @@ func isolate(env *testscript.Env) error {
 	// The race detector makes every process linger for a second otherwise.
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
 	serve(env)
+	serveMCP(env)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/selvagehq/selvage"
@@ -77,12 +78,27 @@ func (c *conversation) waits(ctx context.Context, r *runner.Result) error {
 
 // begin is the turn that a message begins, once it is ranged over.
 func (c *conversation) begin(ctx context.Context, text string) iter.Seq2[runner.Event, error] {
+	c.renewTools(ctx)
 	in := runner.Text(text)
 	in.Thread, in.RunID = c.about(text), c.run
 	if c.store == nil {
 		return c.runner.AskStream(ctx, in)
 	}
 	return c.runner.Stream(ctx, c.id, in)
+}
+
+// renewTools takes note of tools that MCP servers have come to offer, or offer
+// no more, since the last turn.
+func (c *conversation) renewTools(ctx context.Context) {
+	if !c.serversChanged() {
+		return
+	}
+	before := c.made.opened()
+	if err := c.assemble(ctx, c.active); err != nil {
+		c.log.WarnContext(ctx, "the tools of MCP servers could not be listed again; the turn is led with those from before", "err", err)
+	} else if now := c.made.opened(); !slices.Equal(before, now) {
+		c.note("the tools are %s from now on", named(now))
+	}
 }
 
 // explain adds to the failure of a turn what it means for the thread.

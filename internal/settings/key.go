@@ -20,6 +20,7 @@ const (
 	Words         // a list of names, in one text separated by commas or spaces
 	Lines         // a list of texts, in one text separated by line breaks
 	Phrases       // a list of texts that may have spaces in them; in one text commas divide
+	Command       // a program and its arguments: a list, or one text that spaces divide
 	Number        // a whole number, 0 or more
 	Dollars       // an amount such as 0.50
 	Duration      // such as 90s, 1h30m or 7d
@@ -48,6 +49,9 @@ type Key struct {
 }
 
 func always(string) bool { return true }
+
+// effects are what running a tool twice may do.
+var effects = []string{"none", "idempotent", "once"}
 
 // expression checks a regular expression.
 func expression(text string) error {
@@ -111,9 +115,16 @@ func Keys() []Key {
 		{Name: "tools.shell.allow", Type: Phrases, Help: "commands shell may run unasked: a first word, a whole command or a pattern with *", grants: always},
 		{Name: "tools.shell.dir", Type: Path, Help: "where shell runs commands (default: the working directory)", grants: always},
 		{Name: "tools.shell.timeout", Type: Duration, Help: "how long a command of shell may take (default: 1m)"},
-		{Name: "mcp.*.command", Type: Words, Help: "command that starts an MCP server", Reserved: true, grants: always},
-		{Name: "mcp.*.url", Help: "address of an MCP server", Reserved: true, grants: always},
-		{Name: "mcp.*.env.*", Help: "environment of an MCP server", Reserved: true, Secret: true, grants: always},
+		{Name: "mcp.*.command", Type: Command, Help: "command that starts an MCP server", grants: always},
+		{Name: "mcp.*.args", Type: Phrases, Help: "arguments of the command, besides", grants: always},
+		{Name: "mcp.*.env.*", Help: "environment of an MCP server, besides PATH and HOME", Secret: true, grants: always},
+		{Name: "mcp.*.dir", Type: Path, Help: "where the command runs (default: the working directory)", grants: always},
+		{Name: "mcp.*.url", Help: "address of an MCP server", grants: always},
+		{Name: "mcp.*.headers.*", Help: "HTTP headers sent to an MCP server", Secret: true, grants: always},
+		{Name: "mcp.*.timeout", Type: Duration, Help: "how long a call of its tools may take (default: 5m)", grants: always},
+		{Name: "mcp.*.effect", Choices: effects, Help: "what running any of its tools twice does (default: what the server hints at)", grants: always},
+		{Name: "mcp.*.tools.*.effect", Choices: effects, Help: "what running this tool of it twice does", grants: always},
+		{Name: "mcp.*.on_unknown", Choices: []string{"ask", "retry", "fail"}, Help: "what becomes of a call that a crash interrupted (default: ask)", grants: always},
 	}
 	for _, p := range []struct{ name, model, base string }{
 		{"openai", "gpt-5-mini", "https://api.openai.com/v1/"},
@@ -136,6 +147,9 @@ func Keys() []Key {
 		Key{Name: "prices.*.cache_write", Type: Dollars, Help: "dollars a million input tokens that are put into the cache (default: as other input; a quarter more at Anthropic)", grants: always},
 		Key{Name: "prices.*.output", Type: Dollars, Help: "dollars a million output tokens of PROVIDER/NAME", grants: always})
 }
+
+// listed reports whether a value of the key is a list.
+func (k *Key) listed() bool { return slices.Contains([]Type{Words, Phrases, Lines, Command}, k.Type) }
 
 // Variables names the environment variables of the key, the one that counts
 // first first. A key with a wildcard has none.

@@ -86,7 +86,10 @@ func (r *reader) leaf(k *Key, name string, e yamlx.Entry) error {
 	case e.Value.Kind == yamlx.Scalar:
 		v.Text = e.Value.Text
 		v.Words = []string{v.Text}
-	case e.Value.Kind == yamlx.List && (k.Type == Words || k.Type == Phrases || k.Type == Lines):
+		if k.Type == Command {
+			v.Words = strings.Fields(v.Text)
+		}
+	case e.Value.Kind == yamlx.List && k.listed():
 		for _, item := range e.Value.Items {
 			if item.Kind != yamlx.Scalar {
 				return r.fault(item.Line, "", "%s is a list of texts, this is %s", name, item.Kind)

@@ -176,6 +176,12 @@ func TestPower(t *testing.T) {
 		{"mcp.x.command", "mcp: {x: {command: [sh, -c, id]}}\n"},
 		{"mcp.x.url", "mcp: {x: {url: 'http://127.0.0.1'}}\n"},
 		{"mcp.x.env.A", "mcp: {x: {env: {A: b}}}\n"},
+		{"mcp.x.args", "mcp: {x: {args: [b]}}\n"},
+		{"mcp.x.dir", "mcp: {x: {dir: /}}\n"},
+		{"mcp.x.headers.Authorization", "mcp: {x: {headers: {Authorization: b}}}\n"},
+		{"mcp.x.effect", "mcp: {x: {effect: none}}\n"},
+		{"mcp.x.tools.get.effect", "mcp: {x: {tools: {get: {effect: none}}}}\n"},
+		{"mcp.x.on_unknown", "mcp: {x: {on_unknown: retry}}\n"},
 		{"providers.openai.base_url", "providers: {openai: {base_url: 'http://127.0.0.1'}}\n"},
 		{"providers.openai.api_key", "providers: {openai: {api_key: sk-1}}\n"},
 		{"prices.openai/gpt-4.1.input", "prices: {openai/gpt-4.1: {input: 0}}\n"},
@@ -241,7 +247,7 @@ func TestPathsAreRelativeToTheFile(t *testing.T) {
 func TestSecretsAreHidden(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.write(b.user, "store: postgres://ann:hunter2@db/x?sslmode=off&token=hunter2\nproviders: {gemini: {api_key: hunter2}}\nmcp: {m: {env: {KEY: hunter2}}}\n")
+	b.write(b.user, "store: postgres://ann:hunter2@db/x?sslmode=off&token=hunter2\nproviders: {gemini: {api_key: hunter2}}\nmcp: {m: {env: {KEY: hunter2}, headers: {A: hunter2}, args: [a, --token=hunter2]}}\n")
 	b.env["OPENAI_API_KEY"] = "hunter2"
 	shown := 0
 	for _, v := range b.mustLoad().All() {
@@ -252,8 +258,8 @@ func TestSecretsAreHidden(t *testing.T) {
 			shown++
 		}
 	}
-	if shown != 4 {
-		t.Errorf("%d values are shown hidden; want 4", shown)
+	if shown != 6 {
+		t.Errorf("%d values are shown hidden; want 6", shown)
 	}
 	for text, want := range map[string]string{
 		"host=db password=hunter2 user=ann": "host=db password=******** user=ann",

@@ -22,7 +22,7 @@ const (
 type Value struct {
 	Key    string
 	Text   string
-	Words  []string // of a key of type [Words], [Phrases] or [Lines]
+	Words  []string // of a key of type [Words], [Phrases], [Lines] or [Command]
 	Source Source
 	Where  string // "/home/ann/.config/selvage/selvage.yaml:3", "SELVAGE_STORE", "--store"; "" for a default
 	// Reserved and Secret are those of the key.
@@ -45,7 +45,11 @@ func (v Value) Shown() string {
 	switch {
 	case v.Secret && v.Text != "":
 		return Hidden
-	case v.typ == Words, v.typ == Phrases, v.typ == Lines:
+	case v.typ == Command:
+		return Redact(strings.Join(v.Words, " "))
+	case v.typ == Phrases:
+		return Redact(strings.Join(v.Words, ", "))
+	case v.typ == Words, v.typ == Lines:
 		return strings.Join(v.Words, ", ")
 	default:
 		return Redact(v.Text)
