@@ -11,20 +11,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/tool"
 )
 
 // script is what the same input is given to every way of running.
 var scripts = []string{"hi", oneCall, `call echo {"text":"a"} && echo {"text":"b"}`, "loop 3 echo {\"text\":\"x\"}", "call nothing {}",
-	"fail transient 2", "fail cut 1", "fail permanent", "fail rate_limited", "tokens 7"}
+	"fail transient 2", "fail cut 1", "fail cut", "fail quota", "fail permanent", "fail rate_limited", "tokens 7", "stream 0", "stream 60",
+	"a text of more words than may be said at once", "sleep 3s"}
 
 // trace is everything a run tells, but for ids, versions and times.
 func trace(t *testing.T, events func(func(runner.Event, error) bool)) string {
 	t.Helper()
 	var b strings.Builder
 	for e, err := range events {
-		fmt.Fprintf(&b, "%s step %d durable %v text %q", e.Kind, e.Step, e.Durable(), e.Text)
+		fmt.Fprintf(&b, "%s step %d durable %v text %q note %q", e.Kind, e.Step, e.Durable(), e.Text, e.Note)
 		switch {
 		case err != nil:
 			var failed *runner.FailedError
@@ -50,7 +52,12 @@ func TestOneLoop(t *testing.T) {
 		t.Run(say, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, runner.Options{Store: newSpy(), Tools: []tool.Tool{echoTool("echo", selvage.EffectOnce)}})
+				second := &other{name: "test/second", price: 7}
+				second.scripted = &scripted{streams: each(4, text("I am "), tokens(2), failing(model.Cut))}
+				second.streams = append(second.streams, second.streams...)
+				second.streams = append(second.streams, second.streams...)
+				r := newRunner(t, runner.Options{Store: newSpy(), Tools: []tool.Tool{echoTool("echo", selvage.EffectOnce)},
+					Fallbacks: []model.Model{second}, MaxOutputTokens: 6})
 				streamed := trace(t, r.Stream(t.Context(), "streamed", runner.Text(say)))
 				asked := trace(t, r.AskStream(t.Context(), runner.Text(say)))
 				if diff := cmp.Diff(streamed, asked); diff != "" {
