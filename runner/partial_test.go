@@ -34,6 +34,7 @@ type keeping struct {
 	*spy
 	inner selvage.StreamCheckpoints
 	pause time.Duration // that a write takes
+	deaf  bool          // writes do not heed that they are given up
 
 	mu      sync.Mutex
 	puts    []selvage.StreamCheckpoint // guarded by mu
@@ -110,10 +111,15 @@ func (c checkpoints) Put(ctx context.Context, p selvage.StreamCheckpoint) error 
 	c.k.under++
 	c.k.most = max(c.k.most, c.k.under)
 	c.k.mu.Unlock()
+	if c.k.deaf {
+		ctx = context.WithoutCancel(ctx)
+	}
 	passes(ctx, c.k.pause)
-	c.k.mu.Lock()
-	c.k.under--
-	c.k.mu.Unlock()
+	defer func() {
+		c.k.mu.Lock()
+		defer c.k.mu.Unlock()
+		c.k.under--
+	}()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -88,6 +88,25 @@ func TestSlowCheckpoints(t *testing.T) {
 	})
 }
 
+// A write that cannot be given up is waited for: it is over when the run is,
+// and leaves nothing behind.
+func TestCheckpointUnderWayAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newKeeping(newSpy())
+		store.pause, store.deaf = 300*time.Millisecond, true
+		m := &scripted{streams: [][]any{{text("slow"), 1100 * time.Millisecond, stop}}}
+		mustRun(t, newRunner(t, runner.Options{Store: store, Model: m}), "t", "hi")
+		store.mu.Lock()
+		under := store.under
+		store.mu.Unlock()
+		time.Sleep(time.Second)
+		if c := store.left(t, "t"); under != 0 || len(store.written()) != 1 || c != nil {
+			t.Errorf("%d writes under way at the end, %d made, left %+v", under, len(store.written()), c)
+		}
+	})
+}
+
 // An answer that is interrupted leaves what had come of it, its cost is counted
 // although the provider had not told it, and it is no message. The next
 // complete answer of the thread clears it.
