@@ -35,8 +35,10 @@ type app struct {
 	log     *slog.Logger
 	servers *servers
 	told    []string // what waits to be told; see tell
-	metered *metered // nil until a run is counted
-	observe []runner.Observer
+
+	recordings recordings
+	metered    *metered // nil until a run is counted
+	observe    []runner.Observer
 }
 
 func newApp(opts Options) (*app, error) {
@@ -113,7 +115,7 @@ const (
 // checkValues refuses flags that name something and name nothing: an empty
 // variable of a script must not choose another thread or model.
 func checkValues(cmd *cobra.Command) error {
-	for _, name := range []string{"thread", "model", "user", "agent", "store"} {
+	for _, name := range []string{"thread", "model", "record", "user", "agent", "store"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return usage("leave --"+name+" out, or give it one", `--%s needs a value, and "" is none`, name)
 		}

@@ -70,6 +70,9 @@ func Main(opts Options) int {
 	command, err := root.ExecuteContextC(ctx)
 	a.closeServers()
 	a.writeMetrics()
+	if ended := a.endRecording(); err == nil {
+		err = ended
+	}
 	if err == nil {
 		err = a.out.err
 	}

@@ -100,10 +100,13 @@ func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) 
 		m.caps = nil // a new run is granted what its own tools need
 	}
 	if v := a.conf.Get("model"); last == nil || v.Source == settings.FromFlag {
-		m.model = v.Text
+		m.model = a.placed(v.Text)
 	}
 	if v := a.conf.Get("fallbacks"); last == nil || v.Source == settings.FromFlag {
-		m.fallbacks = distinct(v.Words)
+		m.fallbacks = nil
+		for _, name := range distinct(v.Words) {
+			m.fallbacks = append(m.fallbacks, a.placed(name))
+		}
 	}
 	if v := a.conf.Get("system"); last == nil || v.Source == settings.FromFlag {
 		if m.system, err = a.systemText(v.Text); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/model/anthropic"
 	"github.com/selvagehq/selvage/model/openai"
+	"github.com/selvagehq/selvage/model/replay"
 	"github.com/selvagehq/selvage/model/sim"
 )
 
@@ -23,10 +24,10 @@ func providers() []string { return append(keyed(), "ollama", "vllm", "sim") }
 
 // openModel makes the model that a name stands for. Nothing is asked of it yet.
 func (a *app) openModel(name string) (model.Model, error) {
-	provider, rest, ok := strings.Cut(name, "/")
-	if !ok && strings.HasPrefix(name, "replay:") {
-		return nil, usage("", "replay is not offered yet")
+	if path, is := strings.CutPrefix(name, replay.Scheme); is {
+		return a.openRecording(path)
 	}
+	provider, rest, ok := strings.Cut(name, "/")
 	if !ok || rest == "" {
 		return nil, usage("for example openai/gpt-5-mini or sim/echo", "model %q is not PROVIDER/NAME", name)
 	}
@@ -60,6 +61,9 @@ func (a *app) openModels(m *makeup) ([]model.Model, error) {
 		}
 		opened, err := a.openModel(name)
 		if err != nil {
+			return nil, err
+		}
+		if opened, err = a.recorded(opened); err != nil {
 			return nil, err
 		}
 		models = append(models, opened)

@@ -81,6 +81,7 @@ func (a *answer) open(b *anthropic.ContentBlockStartEventContentBlockUnion) bool
 		if whole := strings.TrimSpace(b.JSON.Input.Raw()); whole != "" && whole != "{}" && whole != "null" {
 			call.arguments.WriteString(whole)
 		}
+		return a.write(selvage.PartialCall{ID: b.ID, Name: b.Name, Arguments: call.arguments.String()})
 	}
 	return true
 }
@@ -96,6 +97,7 @@ func (a *answer) grow(d *anthropic.MessageStreamEventUnionDelta) bool {
 		a.signature.WriteString(d.Signature)
 	case a.block == "tool_use" && d.Type == "input_json_delta":
 		a.calls[len(a.calls)-1].arguments.WriteString(d.PartialJSON)
+		return d.PartialJSON == "" || a.write(selvage.PartialCall{Arguments: d.PartialJSON})
 	}
 	return true
 }
@@ -111,6 +113,11 @@ func (a *answer) close() bool {
 func (a *answer) say(text string) bool {
 	a.output = true
 	return text == "" || a.give(model.Chunk{Text: text})
+}
+
+// write tells a piece of a call.
+func (a *answer) write(piece selvage.PartialCall) bool {
+	return a.give(model.Chunk{Writing: &piece})
 }
 
 func (a *answer) reason(c model.Chunk) bool {

@@ -37,6 +37,8 @@ func TestStreaming(t *testing.T) {
 			got = append(got, "signature "+c.Signature)
 		case c.Text != "":
 			got = append(got, "text "+c.Text)
+		case c.Writing != nil:
+			got = append(got, fmt.Sprintf("writing %s %s %s", c.Writing.ID, c.Writing.Name, c.Writing.Arguments))
 		case c.ToolCall != nil:
 			got = append(got, fmt.Sprintf("call %s %s %s", c.ToolCall.ID, c.ToolCall.Name, c.ToolCall.Arguments))
 		default:
@@ -46,7 +48,8 @@ func TestStreaming(t *testing.T) {
 	want := []string{
 		"usage {InputTokens:11 OutputTokens:1 CachedTokens:6 CacheWriteTokens:2 ReasoningTokens:0}",
 		"reasoning hm ", "reasoning yes", "signature anthropic:c2ln", "signature anthropic-redacted:ZGF0YQ==",
-		"text Héllo", "text  wor", "text ld\n", `call toolu_1 look {"at":9007199254740993}`,
+		"text Héllo", "text  wor", "text ld\n",
+		"writing toolu_1 look ", `writing   {"at":90071992`, `writing   54740993}`, `call toolu_1 look {"at":9007199254740993}`,
 		"usage {InputTokens:11 OutputTokens:7 CachedTokens:6 CacheWriteTokens:2 ReasoningTokens:0}", "finish tool_calls",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
