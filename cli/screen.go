@@ -126,15 +126,13 @@ func (c *conversation) goOnWaiting(ctx context.Context, raise []runner.Bump) (it
 		return nil, err
 	case head.OpenRun == nil:
 		return nil, errors.New("the run has ended meanwhile")
-	case head.OpenRun.Spec == nil:
-		return nil, errors.New("the run does not say what it is made of")
 	}
-	was := makeupOf(head.OpenRun.Spec)
-	r, err := c.runnerOf(ctx, &was, head.OpenRun.AgentID, runner.Queue)
+	run := head.OpenRun
+	leads, err := c.runnerFor(ctx, run, "")
 	if err != nil {
-		return nil, hinted(fmt.Errorf("run %s cannot go on here: %w", head.OpenRun.ID, err), "what was decided is recorded, and it goes on where all of that is there")
+		return nil, hinted(fmt.Errorf("run %s cannot go on here: %w", run.ID, err), "what was decided is recorded; where that is there: "+c.again("run", "resume", quote(string(run.ID))))
 	}
-	return r.ResumeStream(ctx, head.OpenRun.ID, runner.ResumeOptions{Bump: raise}), nil
+	return leads.ResumeStream(ctx, run.ID, runner.ResumeOptions{Bump: raise}), nil
 }
 
 // Standing implements [tui.Conversation].
@@ -179,7 +177,7 @@ func (s *screenTalk) Standing(ctx context.Context) (tui.Standing, error) {
 // Decide implements [tui.Conversation].
 func (s *screenTalk) Decide(ctx context.Context, q tui.Question, d selvage.Decision) (string, error) {
 	c := s.now()
-	d.By, _ = c.lookup("USER")
+	d.By = c.userName()
 	decided, err := runner.Decide(ctx, c.store, q.Run, d, q.Ticket.ID)
 	if err != nil || decided.Status == runner.Recorded {
 		return "", err

@@ -126,7 +126,7 @@ func (p *terminal) leaves() (code int, last string) {
 func TestScreen(t *testing.T) {
 	t.Parallel()
 	p := onTerminal(t, nil, "chat", "--thread", "t1", "--model", "sim/echo", "--tool", "note")
-	p.sees("ready")
+	p.sees("a message, or /help")
 	p.types("hello\r")
 	p.sees("You said: hello")
 	p.types(`call note {"text":"kept"}` + "\r")
@@ -155,7 +155,7 @@ func TestScreen(t *testing.T) {
 func TestScreenWithoutColour(t *testing.T) {
 	t.Parallel()
 	p := onTerminal(t, []string{"NO_COLOR=1"}, "chat", "--thread", "t1", "--model", "sim/echo")
-	p.sees("ready")
+	p.sees("a message, or /help")
 	p.types("**bold** and `code`\r")
 	p.sees("You said: **bold** and `code`")
 	for left := false; !left; { // the first one may cancel a run that is just about to end
@@ -204,7 +204,7 @@ func TestScreenApproves(t *testing.T) {
 	home := "SELVAGE_HOME=" + t.TempDir()
 	args := []string{"chat", "--thread", "t1", "--model", "sim/echo", "--tool", "ask_user", "--tool", "note"}
 	p := onTerminal(t, []string{home}, args...)
-	p.sees("ready")
+	p.sees("a message, or /help")
 	p.types(`call ask_user {"question":"Red or blue?","options":["red","blue"]}` + "\r")
 	p.sees("[2] blue")
 	p.types("l\r")

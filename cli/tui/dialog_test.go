@@ -177,8 +177,8 @@ func TestLater(t *testing.T) {
 		r.typed("hello")
 		r.press("enter")
 		r.sees("queued: hello", "the run waits")
-		if len(a.sent) != 0 {
-			r.t.Fatalf("sent %q", a.sent)
+		if len(a.sent) != 0 || len(a.resumed) != 0 {
+			r.t.Fatalf("sent %q, resumed %d times", a.sent, len(a.resumed))
 		}
 		r.press("ctrl+g")
 		r.sees("may shell run?")

@@ -62,6 +62,9 @@ func (m *model) event(t *turn, e *runner.Event) (suspended bool) {
 		m.reasoning(t, e)
 	case runner.EventRetry:
 		m.retry(t, e)
+	case runner.EventContinue:
+		t.word = "going on"
+		m.note("the answer broke off and goes on: " + e.Note)
 	case runner.EventQueued:
 		t.word = "queued"
 		m.note("the thread is in use by " + e.Note + "; waiting for it")
@@ -81,14 +84,23 @@ func (m *model) event(t *turn, e *runner.Event) (suspended bool) {
 	case selvage.EventToolCall:
 		return m.journal(t, e.ToolCall)
 	case selvage.EventRun:
-		m.count.run(e.Run)
-		if e.Run.ID != e.RunID && e.Run.Outcome != nil {
-			m.note("run " + string(e.Run.ID) + " was interrupted and is ended: " + e.Run.Outcome.Detail)
-		}
+		m.run(e)
 	case runner.EventEnd:
 		m.ended(e.Result)
 	}
 	return false
+}
+
+// run counts what a run used, and tells of another one that this one ended.
+func (m *model) run(e *runner.Event) {
+	m.count.run(e.Run)
+	switch o := e.Run.Outcome; {
+	case e.Run.ID == e.RunID || o == nil:
+	case o.Code == runner.CodeSuperseded:
+		m.note("run " + string(e.Run.ID) + " waited, and is ended by this message")
+	default:
+		m.note("run " + string(e.Run.ID) + " was interrupted and is ended: " + o.Detail)
+	}
 }
 
 func (m *model) delta(t *turn, e *runner.Event) {

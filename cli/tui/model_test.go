@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -159,27 +160,51 @@ func TestResize(t *testing.T) {
 func TestScrolling(t *testing.T) {
 	var said []selvage.Message
 	for i := range 50 {
-		said = append(said, selvage.UserText(fmt.Sprintf("line %d.", i)))
+		said = append(said, selvage.UserText(fmt.Sprintf("line %d. %s", i, strings.Repeat("and more ", i%7))))
 	}
 	a := &actor{history: History{Messages: said}, turn: telling(delta("new"), answerOf("new"))}
-	rigged(t, a, true, 40, 12, func(r *rig) {
+	rigged(t, a, true, 80, 12, func(r *rig) {
 		r.sees("line 49.")
-		r.press("pgup")
+		r.press("pgup", "pgup")
 		r.misses("line 49.")
 		r.sees("more below")
-		seen := r.screen()
-		first := strings.SplitN(seen, "\n", 2)[0]
-		r.send(tea.WindowSizeMsg{Width: 30, Height: 12})
-		r.sees(first)
-		for range 30 {
+		first := regexp.MustCompile(`line \d+\.`).FindString(r.screen())
+		for _, width := range []int{30, 200, 25} {
+			r.send(tea.WindowSizeMsg{Width: width, Height: 12})
+			if now := regexp.MustCompile(`line \d+\.`).FindString(r.screen()); now != first {
+				r.t.Errorf("at a width of %d it begins with %s instead of %s:\n%s", width, now, first, r.screen())
+			}
+		}
+		for range 60 {
 			r.press("pgup")
 		}
 		r.sees("line 0.")
-		for range 40 {
+		for range 80 {
 			r.press("pgdown")
 		}
 		r.sees("line 49.")
 		r.misses("more below")
+	})
+}
+
+// TestCounts holds that totals of a run, which are absolute, add up over runs.
+func TestCounts(t *testing.T) {
+	used := func(run selvage.RunID, in int64) runner.Event {
+		return runner.Event{Kind: selvage.EventRun, RunID: run, Run: &selvage.RunUpdate{ID: run, Usage: &selvage.Usage{InputTokens: in, OutputTokens: 1}}}
+	}
+	a := &actor{turn: func(_ context.Context, text string, yield func(runner.Event) bool) error {
+		for _, in := range []int64{10, 25, 30} {
+			yield(used(selvage.RunID(text), in))
+		}
+		return nil
+	}}
+	rigged(t, a, true, 80, 12, func(r *rig) {
+		for _, text := range []string{"r1", "r2"} {
+			r.typed(text)
+			r.press("enter")
+			r.wait(time.Second)
+		}
+		r.sees("60 in 2 out")
 	})
 }
 
@@ -326,4 +351,44 @@ func TestRetryTakesBack(t *testing.T) {
 		r.misses("half an ans")
 		r.sees("trying again: cut", "the answer")
 	})
+}
+
+// TestContinueGoesOn holds that an answer that is gone on with stands there
+// once.
+func TestContinueGoesOn(t *testing.T) {
+	a := &actor{turn: telling(delta("half an "), runner.Event{Kind: runner.EventContinue, Note: "cut"}, delta("answer"), answerOf("half an answer"))}
+	rigged(t, a, true, 60, 20, func(r *rig) {
+		r.typed("go")
+		r.press("enter")
+		r.wait(25 * time.Millisecond)
+		r.sees("half an answer", "goes on: cut")
+		r.wait(time.Second)
+		if n := strings.Count(r.screen(), "half"); n != 1 {
+			r.t.Errorf("it stands there %d times:\n%s", n, r.screen())
+		}
+	})
+}
+
+// BenchmarkAnswer streams an answer in pieces and looks at each; the cost of a
+// byte must not grow with the answer.
+func BenchmarkAnswer(b *testing.B) {
+	unit := "A paragraph with **bold** words and `code`, long enough to wrap.\n\n- an item\n- another\n\n"
+	for _, size := range []int{10 << 10, 100 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("%dK", size>>10), func(b *testing.B) {
+			text := strings.Repeat(unit, size/len(unit))
+			p := paletteOf(true)
+			for range b.N {
+				s := transcript{palette: p, width: 100, height: 40, follow: true}
+				f := newFlow("")
+				s.add(&answer{f})
+				for rest := text; rest != ""; {
+					n := min(40, len(rest))
+					f.add(rest[:n])
+					rest = rest[n:]
+					s.window()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(text)), "ns/byte")
+		})
+	}
 }
