@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/runner"
 )
 
 // undoneCall is a tool call that may have had its effect after the version that
@@ -27,9 +29,10 @@ func (c *undoneCall) stays() bool {
 	return c.Unknown || c.Status == selvage.CallSucceeded || c.Status == selvage.CallStarted
 }
 
-// update takes in what a change journals of the call.
-func (c *undoneCall) update(u *selvage.CallUpdate, at selvage.Version) {
-	c.Status, c.Version = u.Status, at
+// update takes in what a change journals of the call; unknown if its result
+// says that nobody knows whether it was done.
+func (c *undoneCall) update(u *selvage.CallUpdate, at selvage.Version, unknown bool) {
+	c.Status, c.Version, c.Unknown = u.Status, at, c.Unknown || unknown
 	if u.Name != "" {
 		c.Name = u.Name
 	}
@@ -56,7 +59,7 @@ type effects struct {
 func effectsAfter(ctx context.Context, store selvage.Store, id selvage.ThreadID, after, before selvage.Version) ([]undoneCall, error) {
 	e := &effects{index: make(map[string]int)}
 	unnamed := 0 // calls that were journalled first before these versions
-	err := eachCallUpdate(ctx, store, id, selvage.ChangeQuery{After: after, Before: before}, func(u *selvage.CallUpdate, at selvage.Version) bool {
+	err := eachCallUpdate(ctx, store, id, selvage.ChangeQuery{After: after, Before: before}, func(u *selvage.CallUpdate, set *selvage.ChangeSet, at selvage.Version) bool {
 		i, known := e.index[u.CallID]
 		if !known {
 			i = len(e.calls)
@@ -66,7 +69,7 @@ func effectsAfter(ctx context.Context, store selvage.Store, id selvage.ThreadID,
 				unnamed++
 			}
 		}
-		e.calls[i].update(u, at)
+		e.calls[i].update(u, at, saysUnknown(set, u.CallID))
 		return true
 	})
 	if err == nil && unnamed > 0 {
@@ -81,10 +84,18 @@ func effectsAfter(ctx context.Context, store selvage.Store, id selvage.ThreadID,
 	return kept, err
 }
 
+// saysUnknown reports whether a change holds the result of a call that may or
+// may not have been done.
+func saysUnknown(set *selvage.ChangeSet, callID string) bool {
+	return slices.ContainsFunc(set.Messages, func(m selvage.Message) bool {
+		return m.ToolCallID == callID && string(m.Metadata[runner.MetadataUnknown]) == "true"
+	})
+}
+
 // name looks up what calls are that were journalled first at a version or
 // before it.
 func (e *effects) name(ctx context.Context, store selvage.Store, id selvage.ThreadID, at selvage.Version, unnamed int) error {
-	return eachCallUpdate(ctx, store, id, selvage.ChangeQuery{Before: at + 1, Order: selvage.Descending}, func(u *selvage.CallUpdate, _ selvage.Version) bool {
+	return eachCallUpdate(ctx, store, id, selvage.ChangeQuery{Before: at + 1, Order: selvage.Descending}, func(u *selvage.CallUpdate, _ *selvage.ChangeSet, _ selvage.Version) bool {
 		if i, wanted := e.index[u.CallID]; wanted && e.calls[i].effect == "" && u.Effect != "" {
 			e.calls[i].Name, e.calls[i].effect = u.Name, u.Effect
 			unnamed--
@@ -95,7 +106,7 @@ func (e *effects) name(ctx context.Context, store selvage.Store, id selvage.Thre
 
 // eachCallUpdate calls yield with what changes of a log journal of calls, until
 // it says that it has seen enough.
-func eachCallUpdate(ctx context.Context, store selvage.Store, id selvage.ThreadID, q selvage.ChangeQuery, yield func(*selvage.CallUpdate, selvage.Version) bool) error {
+func eachCallUpdate(ctx context.Context, store selvage.Store, id selvage.ThreadID, q selvage.ChangeQuery, yield func(*selvage.CallUpdate, *selvage.ChangeSet, selvage.Version) bool) error {
 	limit := selvage.MaxPage
 	q.Limit = &limit
 	for {
@@ -109,7 +120,7 @@ func eachCallUpdate(ctx context.Context, store selvage.Store, id selvage.ThreadI
 				return err
 			}
 			for j := range set.Calls {
-				if !yield(&set.Calls[j], page.Items[i].Version) {
+				if !yield(&set.Calls[j], &set, page.Items[i].Version) {
 					return nil
 				}
 			}

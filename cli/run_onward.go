@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/process"
@@ -20,6 +19,7 @@ type onwardDocument struct {
 	LedBy    string           `json:"led_by,omitempty"` // the process that goes on with it
 	Lacks    string           `json:"lacks,omitempty"`  // why it cannot go on here
 	Next     string           `json:"next,omitempty"`   // the command with which it goes on elsewhere
+	Parent   *onwardDocument  `json:"parent,omitempty"` // how the run went on that waited for this one to end
 }
 
 // going is how a run is to go on.
@@ -64,8 +64,12 @@ func leader(head *selvage.Head) *selvage.Lease {
 // that of a run that did not end well.
 func (a *app) onward(ctx context.Context, store selvage.Store, id selvage.RunID, how going) (onwardDocument, error) {
 	doc, err := a.stands(ctx, store, id)
-	if err != nil || !doc.Run.Status.Open() || doc.LedBy != "" {
+	switch {
+	case err != nil || doc.LedBy != "":
 		return doc, err
+	case !doc.Run.Status.Open():
+		doc.Parent = a.upward(ctx, store, doc.Run)
+		return doc, nil
 	}
 	c := &conversation{app: a, store: store, id: doc.ThreadID, show: newTeller(a)}
 	leads, err := c.runnerFor(ctx, doc.Run, how.partial)
@@ -98,7 +102,32 @@ func (a *app) onward(ctx context.Context, store selvage.Store, id selvage.RunID,
 	if doc.WentOn || !doc.Run.Status.Open() {
 		doc.Next = ""
 	}
+	if !doc.Run.Status.Open() {
+		doc.Parent = a.upward(ctx, store, doc.Run)
+	}
 	return doc, failed
+}
+
+// upward goes on with the run that waited for one that is done now; nil if there
+// is none, or it waits for something else too. What becomes of it is told, and
+// is no failure of what was decided.
+func (a *app) upward(ctx context.Context, store selvage.Store, done *selvage.Run) *onwardDocument {
+	if done.ParentRunID == "" || ctx.Err() != nil {
+		return nil
+	}
+	parent, err := findRun(ctx, store, done.ParentRunID)
+	if err != nil || parent.Status != selvage.RunWaiting || parent.Waiting.Reason != selvage.WaitBackground {
+		return nil
+	}
+	a.note("run %s waited for it, and goes on", parent.ID)
+	doc, err := a.onward(ctx, store, parent.ID, going{})
+	if err != nil {
+		a.note("%v", err)
+	}
+	if doc.Run == nil {
+		return nil
+	}
+	return &doc
 }
 
 // limitStands is that a run has reached a limit which is not raised far enough.
@@ -138,6 +167,9 @@ func (a *app) printOnward(d *onwardDocument) {
 	case !d.WentOn && d.Run.Status.Open():
 		a.note("run %s is %s; go on with: %s", d.RunID, standing(d.Run), d.Next)
 	case !d.WentOn:
-		a.note("%s", fmt.Sprintf("run %s is done: %s", d.RunID, standing(d.Run)))
+		a.note("run %s is done: %s", d.RunID, standing(d.Run))
+	}
+	if d.Parent != nil {
+		a.printOnward(d.Parent)
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -67,9 +68,40 @@ func (a *app) openTickets(ctx context.Context, store selvage.Store, run *selvage
 	for i := range tickets {
 		t := &tickets[i]
 		t.Arguments = asked[t.CallID]
-		t.Decide = a.decisions(run, t, len(tickets) > 1)
+		if t.Child == nil {
+			t.Decide = a.decisions(run, t, len(tickets) > 1)
+		} else if t.Decide, err = a.childDecisions(ctx, store, t.Child.RunID); err != nil {
+			return nil, err
+		}
 	}
 	return tickets, nil
+}
+
+// childDecisions are the commands with which a run goes on that another waits
+// for: those that answer what it waits for, or else what shows it.
+func (a *app) childDecisions(ctx context.Context, store selvage.Store, id selvage.RunID) ([]string, error) {
+	show := a.again("run", "show", quote(string(id)))
+	child, err := findRun(ctx, store, id)
+	switch {
+	case errors.Is(err, selvage.ErrNotFound):
+		return []string{show}, nil
+	case err != nil:
+		return nil, err
+	case child.Waiting == nil:
+		return []string{show}, nil
+	}
+	tickets, err := a.ticketsOf(ctx, store, child)
+	if err != nil {
+		return nil, err
+	}
+	if len(tickets) == 0 {
+		return append(a.goesOn(child), show), nil
+	}
+	var commands []string
+	for i := range tickets {
+		commands = append(commands, tickets[i].Decide...)
+	}
+	return append(commands, show), nil
 }
 
 // callsAsked returns the arguments of the calls that a run made, by their ids.
@@ -105,8 +137,6 @@ func (a *app) decisions(run *selvage.Run, t *ticketDocument, named bool) []strin
 	switch {
 	case t.Unknown:
 		return []string{command("approve"), command("approve", "--result", "JSON"), command("deny")}
-	case t.Child != nil:
-		return []string{a.again("run", "show", quote(string(t.Child.RunID)))}
 	case t.Reason == selvage.WaitUserInput:
 		return []string{command("answer", "TEXT"), command("deny")}
 	case t.Signal != "":

@@ -20,7 +20,7 @@ func weaver() {
 	lookup := tool.Func("lookup", "Looks an order up.", func(_ context.Context, in lookupIn) (string, error) {
 		return "order " + in.Order + " is woven", nil
 	}, tool.Options{Effect: selvage.EffectNone})
-	os.Exit(cli.Main(cli.Options{Name: "weaver", Version: "7", Tools: []tool.Tool{lookup, ship()}}))
+	os.Exit(cli.Main(cli.Options{Name: "weaver", Version: "7", Tools: []tool.Tool{lookup, ship("ship", tool.AskUnknown), ship("send", tool.FailUnknown)}}))
 }
 
 type shipIn struct {
@@ -29,8 +29,8 @@ type shipIn struct {
 
 // ship writes a line, once, and then takes until its file "go" is there: time
 // enough to be killed in the middle of it.
-func ship() tool.Tool {
-	return tool.Func("ship", "Ships an order.", func(ctx context.Context, in shipIn) (string, error) {
+func ship(name string, unknown selvage.OnUnknown) tool.Tool {
+	return tool.Func(name, "Ships an order.", func(ctx context.Context, in shipIn) (string, error) {
 		f, err := os.OpenFile("shipped.txt", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return "", err
@@ -49,5 +49,5 @@ func ship() tool.Tool {
 			case <-time.After(time.Millisecond): // nothing tells that a file is there
 			}
 		}
-	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: tool.AskUnknown})
+	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: unknown})
 }

@@ -24,6 +24,7 @@ type task struct {
 	bound    *tool.Bound         // nil if there is no tool of that name
 	verdict  *selvage.ToolResult // the result, if it is clear without running the tool
 	denied   bool                // the verdict is that it may not run
+	unknown  bool                // the verdict is that it may or may not have happened
 	ticket   *selvage.Ticket     // what it has to wait for first
 	decision *selvage.Decision   // on which it goes on
 }
@@ -195,6 +196,9 @@ func (x *run) conclude(t *task, result selvage.ToolResult) {
 	result.Content = fit(result.Content, maxResultBytes)
 	m := resultMessage(t.call.ID, result)
 	m.Step = t.step
+	if t.unknown {
+		mark(&m, MetadataUnknown, true)
+	}
 	x.say(m)
 	if x.status(t.call.ID) != "" {
 		status := selvage.CallSucceeded

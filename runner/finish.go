@@ -162,7 +162,8 @@ func (x *run) closeCalls(why *CancelledError) {
 func (x *run) closeCall(c selvage.ToolCall, owner selvage.RunID, why *CancelledError) {
 	recorded := x.journalled(c.ID)
 	result, status := tool.Failed("%s %s has no result: the run ended first.", interrupted, c.Name), selvage.CallCancelled
-	switch unknown := recorded != nil && x.maybeHappened(recorded); {
+	unknown := recorded != nil && x.maybeHappened(recorded)
+	switch {
 	case why != nil && why.Code == CodeDenied && recorded != nil && recorded.Status != selvage.CallStarted:
 		result = *deniedResult(why.Reason, unknown)
 	case unknown:
@@ -170,6 +171,9 @@ func (x *run) closeCall(c selvage.ToolCall, owner selvage.RunID, why *CancelledE
 	}
 	m := resultMessage(c.ID, result)
 	m.RunID = owner
+	if unknown {
+		mark(&m, MetadataUnknown, true)
+	}
 	x.say(m)
 	if recorded != nil {
 		x.journal(selvage.CallUpdate{CallID: c.ID, Status: status})

@@ -14,6 +14,9 @@ const (
 	// MetadataFailed is the key in the metadata of a tool message whose call
 	// failed. Its value is true.
 	MetadataFailed = "failed"
+	// MetadataUnknown is the key in the metadata of a tool message whose call
+	// may or may not have taken effect. Its value is true.
+	MetadataUnknown = "unknown"
 	// MetadataOffered is the key in the metadata of an answer that calls tools
 	// although hooks had withheld some. Its value is the list of the names
 	// that were offered.

@@ -19,7 +19,7 @@ func unknownOutcome(name string) *selvage.ToolResult {
 // is no more had begun: nobody knows whether it took effect.
 func (x *run) judgeUnknown(ctx context.Context, t *task, c *selvage.Call) {
 	if t.bound == nil {
-		t.verdict = unknownOutcome(c.Name)
+		t.verdict, t.unknown = unknownOutcome(c.Name), true
 		return
 	}
 	if d, err := c.Decided(); err == nil && d != nil {
@@ -35,7 +35,7 @@ func (x *run) judgeUnknown(ctx context.Context, t *task, c *selvage.Call) {
 	case selvage.OnUnknownAsk:
 		t.ticket = unknownTicket(t, c)
 	default:
-		t.verdict = unknownOutcome(c.Name)
+		t.verdict, t.unknown = unknownOutcome(c.Name), true
 	}
 }
 
