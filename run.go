@@ -109,6 +109,17 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
+// Max returns the greater of each count of u and v.
+func (u Usage) Max(v Usage) Usage {
+	return Usage{
+		InputTokens:      max(u.InputTokens, v.InputTokens),
+		OutputTokens:     max(u.OutputTokens, v.OutputTokens),
+		CachedTokens:     max(u.CachedTokens, v.CachedTokens),
+		CacheWriteTokens: max(u.CacheWriteTokens, v.CacheWriteTokens),
+		ReasoningTokens:  max(u.ReasoningTokens, v.ReasoningTokens),
+	}
+}
+
 // ToolUse is what a run recorded about one of its tools.
 type ToolUse struct {
 	Name       string `json:"name"`

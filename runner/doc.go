@@ -20,6 +20,14 @@
 //	                          before the next call begins
 //	run_finished              the outcome, always, even if there is nothing else to record
 //
+// While an answer arrives, what there is of it is kept as a stream checkpoint:
+// a second after it came, or when it is 4 KiB, never for each delta. It is no
+// message. If the stream breaks off, or the process dies, the model goes on
+// after it or is asked anew, as [OnPartial] says; an answer that is never
+// completed leaves it until the next complete answer of the thread. What
+// attempts have used is booked once, whether they came to an answer or not, and
+// estimated where the provider had not said it.
+//
 // A run holds the lease of its thread, whose epoch fences all it appends. Others
 // may append meanwhile: what does not contradict the run is taken in, and new
 // messages reach the model with its next inference. After a crash,

@@ -64,7 +64,7 @@ func (x *run) takeUp(ctx context.Context) {
 		return
 	}
 	x.left(x.id)
-	x.usage, x.cost = greater(x.usage, c.RunUsage), max(x.cost, c.RunCost)
+	x.usage, x.cost = x.usage.Max(c.RunUsage), max(x.cost, c.RunCost)
 	if x.onPartial != Restart && c.Step == x.answers+1 && c.Text != "" && len(c.Calls) == 0 && c.InFlight == nil {
 		x.partial = c
 	}
@@ -78,13 +78,8 @@ func (x *run) totalsOf(ctx context.Context, open *selvage.Run, end *selvage.RunU
 		return
 	}
 	x.left(open.ID)
-	usage, cost := greater(open.Usage, c.RunUsage), max(open.Cost, c.RunCost)
+	usage, cost := open.Usage.Max(c.RunUsage), max(open.Cost, c.RunCost)
 	end.Usage, end.Cost = &usage, &cost
-}
-
-func greater(u, v selvage.Usage) selvage.Usage {
-	return selvage.Usage{InputTokens: max(u.InputTokens, v.InputTokens), OutputTokens: max(u.OutputTokens, v.OutputTokens),
-		CachedTokens: max(u.CachedTokens, v.CachedTokens), ReasoningTokens: max(u.ReasoningTokens, v.ReasoningTokens)}
 }
 
 // left notes that a run may have left a stream checkpoint, which the next
