@@ -3,6 +3,7 @@ package tool_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/selvagehq/selvage"
@@ -61,4 +62,61 @@ func ExampleNew() {
 	// Output:
 	// the bill is now 350 <nil>
 	// [{"op":"increment","path":"/total","value":100}]
+}
+
+// A payment above a limit waits for somebody's approval; one that a crash
+// interrupted is looked for before anybody is asked.
+func Example_gate() {
+	type in struct {
+		To    string `json:"to"`
+		Cents int64  `json:"cents"`
+	}
+	paid := map[string]int64{} // by idempotency key, at the bank
+	pay := tool.New("pay", "Pays a bill.", func(_ context.Context, c *tool.Call, in in) (string, error) {
+		paid[c.IdempotencyKey] = in.Cents
+		return fmt.Sprintf("paid %d to %s", in.Cents, in.To), nil
+	}, tool.Options{
+		Effect: selvage.EffectOnce, OnUnknown: tool.ProbeUnknown,
+		Gate: func(_ context.Context, c *tool.Call) error {
+			var in in
+			if err := json.Unmarshal(c.Arguments, &in); err != nil {
+				return err
+			}
+			if in.Cents <= 1000 {
+				return nil
+			}
+			return tool.Suspend(selvage.Ticket{Reason: selvage.WaitApproval, Details: c.Arguments,
+				Message: fmt.Sprintf("pay %d to %s?", in.Cents, in.To)})
+		},
+		Probe: func(_ context.Context, c *tool.Call) (tool.Finding, selvage.ToolResult, error) {
+			if cents, ok := paid[c.IdempotencyKey]; ok {
+				return tool.Happened, tool.Text(fmt.Sprintf("had paid %d", cents)), nil
+			}
+			return tool.Untouched, selvage.ToolResult{}, nil
+		},
+	})
+	bound, err := tool.Bind(pay)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	small := &tool.Call{IdempotencyKey: "call-1", Arguments: json.RawMessage(`{"to":"baker","cents":300}`)}
+	large := &tool.Call{IdempotencyKey: "call-2", Arguments: json.RawMessage(`{"to":"landlord","cents":90000}`)}
+	fmt.Println("small:", bound.Gate(ctx, small))
+	var waits *tool.Suspended
+	fmt.Println("large:", errors.As(bound.Gate(ctx, large), &waits), waits.Ticket.Message)
+
+	result, _ := bound.Run(ctx, small)
+	fmt.Println(result.Content.Text())
+	for _, c := range []*tool.Call{small, large} {
+		found, result, err := bound.Probe(ctx, c)
+		fmt.Println(c.IdempotencyKey, found, result.Content.Text(), err)
+	}
+	// Output:
+	// small: <nil>
+	// large: true pay 90000 to landlord?
+	// paid 300 to baker
+	// call-1 happened had paid 300 <nil>
+	// call-2 untouched  <nil>
 }

@@ -353,15 +353,16 @@ func TestProcess(t *testing.T) {
 		t.Errorf("the server was told a secret:\n%s", got)
 	}
 	pid := run(t, tools["srv__pid"], `{}`).Content.Text()
-	ended := make(chan selvage.ToolResult)
+	begun, ended := make(chan struct{}), make(chan selvage.ToolResult, 1)
 	go func() {
-		result, _ := tools["srv__stubborn"].Run(context.Background(), &tool.Call{})
+		result, _ := tools["srv__stubborn"].Run(context.Background(), &tool.Call{OnProgress: func(string) { close(begun) }})
 		ended <- result
 	}()
+	<-begun
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := <-ended; !got.Failed || !strings.Contains(got.Content.Text(), "closed") {
+	if got := <-ended; !got.Failed || !strings.Contains(got.Content.Text(), "was closed under the call") {
 		t.Errorf("the call under way: %+v", got)
 	}
 	if err := exec.Command("kill", "-0", pid).Run(); err == nil {

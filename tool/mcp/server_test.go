@@ -139,7 +139,11 @@ func newServer() *sdk.Server {
 		add("grown", reads, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return say("grown") })
 		return say("grew")
 	})
-	add("stubborn", reads, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	add("stubborn", reads, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		p := &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1}
+		if err := r.Session.NotifyProgress(ctx, p); err != nil {
+			return nil, err
+		}
 		time.Sleep(time.Hour) // nothing ends it
 		return nil, nil
 	})
