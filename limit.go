@@ -26,7 +26,7 @@ type Limits struct {
 	Spend    *Money         `json:"spend,omitempty"`    // of the run and of those it spawned
 	Spawns   *int           `json:"spawns,omitempty"`   // child runs
 	Depth    *int           `json:"depth,omitempty"`    // generations below the run
-	Duration *time.Duration `json:"duration,omitempty"` // in nanoseconds
+	Duration *time.Duration `json:"duration,omitempty"` // from the begin, waiting aside, in nanoseconds
 }
 
 // Clone returns limits that share nothing with l.
@@ -48,7 +48,7 @@ func copied[T any](p *T) *T {
 // the run itself did.
 type StopRules struct {
 	Turns    *int           `json:"turns,omitempty"`    // answers of the model
-	Timeout  *time.Duration `json:"timeout,omitempty"`  // from the begin, in nanoseconds; also in the middle of an answer or a call
+	Timeout  *time.Duration `json:"timeout,omitempty"`  // from the begin, waiting aside, in nanoseconds; also in the middle of an answer or a call
 	Tokens   *int64         `json:"tokens,omitempty"`   // input and output together
 	Errors   *int           `json:"errors,omitempty"`   // turns in a row all of whose calls failed
 	Tools    []string       `json:"tools,omitempty"`    // a call of one of them

@@ -23,7 +23,7 @@ func (x *run) resume(open *selvage.Run) error {
 	}
 	x.usage, x.cost, x.answers, x.step = open.Usage, open.Cost, open.Steps, open.Steps
 	if !open.StartedAt.IsZero() {
-		x.begun = open.StartedAt
+		x.begun = open.StartedAt.Add(waited(x.doc))
 	}
 	for _, use := range x.spec.Tools {
 		x.tools = append(x.tools, x.r.tools[use.Name].Spec())
@@ -44,41 +44,31 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 		x.onPartial = opts.Partial
 	}
 	x.takeUp(ctx)
-	if open.Status != selvage.RunWaiting {
+	waits := open.Status == selvage.RunWaiting
+	if waits {
+		x.begun = x.begun.Add(x.waitedNow(open))
+	}
+	if err := x.unlimit(ctx, opts.Bump, waits && open.Waiting.LimitCode != ""); err != nil {
+		return nil, err
+	}
+	if !waits {
+		if len(opts.Bump) > 0 {
+			return nil, x.wake(ctx)
+		}
 		return nil, nil
 	}
 	goes, err := x.ripe(open)
-	if err == nil && open.Waiting.LimitCode != "" {
-		goes, err = true, x.unlimit(opts.Bump)
-	}
 	if err != nil {
 		return nil, err
 	}
-	if !goes {
+	if !goes && open.Waiting.LimitCode == "" {
 		x.open = x.leftOpen(x.messages(), lastAnswer(x.messages(), x.id, x.answers))
-		return x.waitingResult(open.Waiting), nil
+		return x.stillWaits(ctx, open.Waiting, len(opts.Bump) > 0)
+	}
+	if err := x.noteWaited(open); err != nil {
+		return nil, err
 	}
 	return nil, x.wake(ctx)
-}
-
-// unlimit raises limits of a run that waits because it reached one. The error
-// is a [LimitError] if it exceeds one still.
-func (x *run) unlimit(bumps []Bump) error {
-	limits, err := raise(x.limits, bumps)
-	if err != nil {
-		return err
-	}
-	spent, err := x.spending()
-	if err != nil {
-		return err
-	}
-	if w := reached(&limits, &spent); w != nil {
-		return &LimitError{RunID: x.id, Waiting: *w}
-	}
-	if x.limits = limits; len(bumps) > 0 {
-		x.raised = &limits
-	}
-	return nil
 }
 
 // difference says what a run needs that this runner does not have, or "".
