@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/process"
@@ -133,7 +134,7 @@ func (a *app) upward(ctx context.Context, store selvage.Store, done *selvage.Run
 // limitStands is that a run has reached a limit which is not raised far enough.
 func (a *app) limitStands(run *selvage.Run, e *runner.LimitError) error {
 	f := a.waiting(&selvage.Run{ID: run.ID, ThreadID: run.ThreadID, Status: selvage.RunWaiting, Waiting: &e.Waiting}, []ticketDocument{})
-	f.class = runner.CodeLimit
+	f.class, f.err = runner.CodeLimit, fmt.Errorf("%s: %w", runner.CodeLimit, f.err)
 	f.hint = "`" + a.again("run", "resume", quote(string(run.ID)), "--bump", e.Bump()) + "`"
 	return f
 }

@@ -14,14 +14,16 @@ import (
 // runDocument is a run in JSON: its fields, and what its thread tells of it.
 type runDocument struct {
 	selvage.Run
-	Bounds  selvage.Limits   `json:"bounds"` // the limits in force
-	Tickets []ticketDocument `json:"tickets"`
-	Decide  []string         `json:"decide,omitempty"` // commands with which a waiting run goes on that has no tickets
-	Turns   []turnDocument   `json:"turns"`
-	Partial *partialDocument `json:"partial,omitempty"` // the answer it is in the middle of, or was when it ended
-	Beside  *turnSpending    `json:"beside,omitempty"`  // what attempts cost that came to no answer
-	Calls   []callDocument   `json:"calls"`
-	Lease   *leaseDocument   `json:"lease,omitempty"` // who leads it
+	Bounds   selvage.Limits   `json:"bounds"` // the limits in force
+	Tickets  []ticketDocument `json:"tickets"`
+	Decide   []string         `json:"decide,omitempty"` // commands with which a waiting run goes on that has no tickets
+	Turns    []turnDocument   `json:"turns"`
+	Partial  *partialDocument `json:"partial,omitempty"` // the answer it is in the middle of, or was when it ended
+	Beside   *turnSpending    `json:"beside,omitempty"`  // what attempts cost that came to no answer
+	Calls    []callDocument   `json:"calls"`
+	Children []childDocument  `json:"children"`        // the runs it spawned
+	Total    selvage.Money    `json:"total_cost"`      // with what they cost
+	Lease    *leaseDocument   `json:"lease,omitempty"` // who leads it
 }
 
 func (a *app) runShowCommand() *cobra.Command {
@@ -53,6 +55,10 @@ func (a *app) runDocument(ctx context.Context, store selvage.Store, run *selvage
 	if doc.Partial, err = partialOf(ctx, store, run); err != nil {
 		return nil, nil, err
 	}
+	if doc.Children, err = childrenOf(ctx, store, run.ID); err != nil {
+		return nil, nil, err
+	}
+	doc.Total = run.Cost + totalOf(doc.Children)
 	if s.beside != (turnSpending{}) {
 		doc.Beside = &s.beside
 	}
@@ -86,6 +92,7 @@ func (a *app) printRun(d *runDocument, s *story) {
 	a.printTurns(d, s)
 	a.printPartial(d.Partial)
 	a.printCalls(d)
+	a.printChildren(d)
 }
 
 func runFields(d *runDocument) [][2]string {
@@ -106,6 +113,9 @@ func runFields(d *runDocument) [][2]string {
 		{"tokens", fmt.Sprintf("%d in, %d out", r.Usage.InputTokens, r.Usage.OutputTokens)},
 		{"cost", "$" + r.Cost.String()}, {"created", moment(r.CreatedAt)}, {"updated", moment(r.UpdatedAt)}, {"finished", moment(r.FinishedAt)},
 	}...)
+	if len(d.Children) > 0 {
+		pairs = append(pairs, [2]string{"total cost", "$" + d.Total.String() + " with the runs it spawned"})
+	}
 	if l := d.Lease; l != nil {
 		pairs = append(pairs, [2]string{"led by", fmt.Sprintf("%s until %s", l.Owner, l.Until)})
 	}
