@@ -21,9 +21,11 @@ type terminal struct {
 	file *os.File
 	cmd  *exec.Cmd
 	done chan struct{} // nothing more will be read
+	more chan struct{} // holds one: something was read
+
+	screen bool // it has a screen of its own
 
 	mu   sync.Mutex
-	more *sync.Cond
 	seen bytes.Buffer
 }
 
@@ -42,8 +44,7 @@ func onTerminal(t *testing.T, env []string, args ...string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{t: t, file: file, cmd: cmd, done: make(chan struct{})}
-	term.more = sync.NewCond(&term.mu)
+	term := &terminal{t: t, file: file, cmd: cmd, done: make(chan struct{}), more: make(chan struct{}, 1)}
 	go term.read()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may be over
@@ -62,7 +63,10 @@ func (p *terminal) read() {
 		p.mu.Lock()
 		p.seen.Write(buf[:n])
 		p.mu.Unlock()
-		p.more.Broadcast()
+		select {
+		case p.more <- struct{}{}:
+		default:
+		}
 		if err != nil {
 			return
 		}
@@ -83,29 +87,36 @@ var escapes = regexp.MustCompile(`\x1b\[[0-9;?<>=]*[ -/]*[@-BD-~]|\x1b\][^\x07\x
 
 var skips = regexp.MustCompile(`\x1b\[[0-9]*C`)
 
-// sees waits until the program has written text since it was last seen.
-func (p *terminal) sees(text string) string {
+// sees waits until the program has written text since it was last seen. A
+// screen may write a line in pieces, and is asked to be drawn anew then.
+func (p *terminal) sees(text string) {
 	p.t.Helper()
-	late := time.AfterFunc(20*time.Second, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		text = "\x00too late"
-		p.more.Broadcast()
-	})
-	defer late.Stop()
-	wanted := text
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	late := time.After(20 * time.Second)
 	for {
-		got := skips.ReplaceAllString(escapes.ReplaceAllString(p.seen.String(), ""), " ")
-		if strings.Contains(got, wanted) {
+		p.mu.Lock()
+		all := p.seen.String()
+		got := skips.ReplaceAllString(escapes.ReplaceAllString(all, ""), " ")
+		found := strings.Contains(got, text)
+		p.screen = p.screen || strings.Contains(all, "\x1b[?1049h")
+		if found {
 			p.seen.Reset()
-			return got
 		}
-		if text != wanted {
-			p.t.Fatalf("the terminal does not show %q, but\n%q", wanted, got)
+		p.mu.Unlock()
+		if found {
+			return
 		}
-		p.more.Wait()
+		select {
+		case <-p.more:
+		case <-time.After(500 * time.Millisecond):
+			if p.screen {
+				p.mu.Lock()
+				p.seen.Reset()
+				p.mu.Unlock()
+				p.types("\x0c")
+			}
+		case <-late:
+			p.t.Fatalf("the terminal does not show %q, but\n%q", text, got)
+		}
 	}
 }
 
@@ -120,6 +131,22 @@ func (p *terminal) leaves() (code int, last string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cmd.ProcessState.ExitCode(), p.seen.String()
+}
+
+// quits types a key until the program is over: what is seen of the end of a
+// run may come before the end, and such a key is then about the run.
+func (p *terminal) quits(key string) (code int, last string) {
+	p.t.Helper()
+	for range 20 {
+		p.types(key)
+		select {
+		case <-p.done:
+			return p.leaves()
+		case <-time.After(time.Second):
+		}
+	}
+	p.t.Fatalf("it does not leave by %q", key)
+	return 0, ""
 }
 
 // TestScreen talks to the program as a person at a terminal does.
@@ -139,8 +166,7 @@ func TestScreen(t *testing.T) {
 	p.sees("answering")
 	p.types("\x03")
 	p.sees("interrupted")
-	p.types("\x04")
-	code, last := p.leaves()
+	code, last := p.quits("\x04")
 	if code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -158,15 +184,7 @@ func TestScreenWithoutColour(t *testing.T) {
 	p.sees("a message, or /help")
 	p.types("**bold** and `code`\r")
 	p.sees("You said: **bold** and `code`")
-	for left := false; !left; { // the first one may cancel a run that is just about to end
-		p.types("\x03")
-		select {
-		case <-p.done:
-			left = true
-		case <-time.After(time.Second):
-		}
-	}
-	code, last := p.leaves()
+	code, last := p.quits("\x03")
 	if code != 130 || !strings.Contains(last, "hint: go on with: selvage chat --thread t1") {
 		t.Errorf("exit %d, %q", code, last)
 	}
@@ -189,8 +207,7 @@ func TestPlainConversation(t *testing.T) {
 			p.sees("/help lists commands")
 			p.types("hello\r")
 			p.sees("You said: hello")
-			p.types("\x04")
-			if code, last := p.leaves(); code != 0 || strings.Contains(last, "\x1b[?1049") {
+			if code, last := p.quits("\x04"); code != 0 || strings.Contains(last, "\x1b[?1049") {
 				t.Errorf("exit %d, %q", code, last)
 			}
 		})
@@ -209,16 +226,14 @@ func TestScreenApproves(t *testing.T) {
 	p.sees("[2] blue")
 	p.types("l\r")
 	p.sees("(ctrl+g)")
-	p.types("\x04")
-	if code, last := p.leaves(); code != 0 || !strings.Contains(last, "the run waits for your answer; this asks again: selvage chat --thread t1") {
+	if code, last := p.quits("\x04"); code != 0 || !strings.Contains(last, "the run waits for your answer; this asks again: selvage chat --thread t1") {
 		t.Errorf("exit %d, %q", code, last)
 	}
 	p = onTerminal(t, []string{home}, args...)
 	p.sees("[2] blue")
 	p.types("2\r")
 	p.sees("Done: blue")
-	p.types("\x04\x04")
-	if code, _ := p.leaves(); code != 0 {
+	if code, _ := p.quits("\x04"); code != 0 {
 		t.Errorf("exit %d", code)
 	}
 }

@@ -204,7 +204,7 @@ func (m *model) interrupt() tea.Cmd {
 
 // leave leaves, at once if nothing would be lost.
 func (m *model) leave() tea.Cmd {
-	if m.turn != nil && !m.leaving {
+	if m.turn != nil && !m.turn.cancelled && !m.leaving {
 		m.leaving = true
 		m.note("a run goes on: ctrl+c cancels it, ctrl+d once more cancels it and leaves")
 		return nil
