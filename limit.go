@@ -60,7 +60,7 @@ type StopRules struct {
 // everything.
 type ContextRules struct {
 	Messages  int    `json:"messages,omitempty"`  // the last so many; 0 is [DefaultWindow]
-	Tokens    int    `json:"tokens,omitempty"`    // of the model's input; 0 is unbounded
+	Tokens    int    `json:"tokens,omitempty"`    // of the model's input; 0 is what the model takes, if that is known
 	Summarise bool   `json:"summarise,omitempty"` // what no longer fits is summarised
 	Model     string `json:"model,omitempty"`     // that summarises; empty is that of the run
 }

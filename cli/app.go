@@ -182,6 +182,8 @@ func (a *app) lookupFlag(cmd *cobra.Command) func(key string) (string, string, b
 			name = "fallback"
 		case key == "caps":
 			name = "cap"
+		case key == "context.summarise":
+			name = "summarise"
 		case key == "memory_mode" && a.flags.incognito:
 			return "incognito", "--incognito", true
 		}

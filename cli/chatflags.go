@@ -33,6 +33,9 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
 	f.StringArray("stop-on-tool", nil, "end the run when the model calls this tool, `NAME`, after its calls; repeatable")
 	f.StringArray("stop-on-text", nil, "end the run after an answer that matches this `REGEXP`; repeatable")
+	f.Var(number(), "context-tokens", "give the model at most this `NUMBER` of tokens (default: what it takes, if known)")
+	f.Var(number(), "context-messages", "give the model at most this `NUMBER` of messages (default: 200)")
+	f.Bool("summarise", false, "summarise what no longer fits; the thread keeps everything")
 	f.StringArray("cap", nil, "grant the run only what this `GLOB` matches, as tool.* or tool.NAME; repeatable; none grants nothing (default: the tools given)")
 	f.Var(duration(), "wait", "wait this `DURATION` for the answer, then exit 124; the run is not ended")
 	f.Var(&checked{kind: "mode", check: checkToolCalls}, "tool-calls", "`HOW` the calls of one turn run: sequential, parallel, or batch (parallel, and what is suspended goes on together)")
@@ -131,6 +134,15 @@ func (a *app) stopRules() selvage.StopRules {
 	}
 	s.Loop, _ = settings.ParseNumber(a.conf.Get("stop_on_loop").Text)
 	return s
+}
+
+// contextRules are what is configured to bound what the model is given.
+func (a *app) contextRules() selvage.ContextRules {
+	// The texts were checked when they were read.
+	c := selvage.ContextRules{Summarise: a.conf.Get("context.summarise").Text == "true"}
+	c.Tokens, _ = settings.ParseNumber(a.conf.Get("context.tokens").Text)
+	c.Messages, _ = settings.ParseNumber(a.conf.Get("context.messages").Text)
+	return c
 }
 
 // granted are the capabilities that are configured, else those of a recorded

@@ -258,8 +258,36 @@ func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Op
 		return nil, err
 	}
 	opts.Store, opts.Model, opts.Fallbacks, opts.System, opts.Tools = c.store, models[0], models[1:], m.system, tools
+	summariser, err := c.summariser(m)
+	if err != nil {
+		return nil, err
+	}
+	opts.Context, opts.ContextSizes, opts.Summariser = c.contextRules(), c.contextSizes(models), summariser
 	opts.ToolCalls, opts.Caps, opts.Observers, opts.Logger = m.toolCalls, c.granted(m), observers, c.log
 	return runner.New(opts)
+}
+
+// contextSizes are how many tokens models take, as far as it is configured.
+func (c *conversation) contextSizes(models []model.Model) map[string]int {
+	sizes := make(map[string]int)
+	for _, m := range models {
+		// The text was checked when it was read.
+		sizes[m.Name()], _ = settings.ParseNumber(c.conf.Get("models." + m.Name() + ".context").Text)
+	}
+	return sizes
+}
+
+// summariser is the model that makes summaries: the one that a recorded run
+// names, else the one that is configured; nil is that of the run.
+func (c *conversation) summariser(m *makeup) (model.Model, error) {
+	name := m.summariser
+	if name == "" {
+		name = c.conf.Get("context.model").Text
+	}
+	if name == "" || name == m.model {
+		return nil, nil
+	}
+	return c.openModel(name)
 }
 
 // checkPriced refuses to bound what cannot be counted.

@@ -28,8 +28,10 @@ type makeup struct {
 	tools     []string
 	toolCalls selvage.ToolCalls
 	agent     string
-	caps      []string // of a run that is gone on with
-	offered   []string // what the tools turned out to be, once they are opened
+	// Of a run that is gone on with:
+	caps       []string
+	summariser string
+	offered    []string // what the tools turned out to be, once they are opened
 }
 
 // makeupOf is what a run recorded.
@@ -37,6 +39,9 @@ func makeupOf(spec *selvage.RunSpec) makeup {
 	m := makeup{model: spec.Model, fallbacks: spec.Fallbacks, system: spec.System, toolCalls: spec.ToolCalls, caps: spec.Caps}
 	if m.toolCalls == "" {
 		m.toolCalls = selvage.ToolCallsSequential
+	}
+	if spec.Context != nil {
+		m.summariser = spec.Context.Model
 	}
 	for _, t := range spec.Tools {
 		m.tools = append(m.tools, t.Name)
@@ -97,7 +102,7 @@ func named(tools []string) string {
 func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) {
 	if last != nil {
 		m = *last
-		m.caps = nil // a new run is granted what its own tools need
+		m.caps, m.summariser = nil, "" // a new run is granted what its own tools need
 	}
 	if v := a.conf.Get("model"); last == nil || v.Source == settings.FromFlag {
 		m.model = a.placed(v.Text)

@@ -42,6 +42,7 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 	if outcome.Kind == selvage.OutcomeStopped {
 		cause = nil // a limit is no error, also if it interrupts
 	}
+	x.settleContext(ctx, cause != nil)
 	x.lastHooks(ctx, outcome)
 	if outcome.Kind == selvage.OutcomeCancelled {
 		x.say(cancelNote(x.step))

@@ -38,8 +38,10 @@ type inquiry struct {
 // leaves a stream checkpoint.
 func (x *run) infer(ctx context.Context, offer []selvage.ToolSpec) (*model.Response, error) {
 	retry := x.r.opts.Retry
+	messages, sent := x.compose()
+	x.context.sent = sent
 	q := &inquiry{x: x, at: x.first, answer: &answer{id: selvage.NewID()},
-		req: model.Request{System: x.spec.System, Messages: x.view(), Tools: offer,
+		req: model.Request{System: x.spec.System, Messages: messages, Tools: offer,
 			MaxOutputTokens: x.spec.MaxOutputTokens},
 		wait: &backoff.ExponentialBackOff{InitialInterval: retry.Initial, MaxInterval: retry.Max, Multiplier: 2, RandomizationFactor: 0.2}}
 	q.wait.Reset()
@@ -134,6 +136,9 @@ func (q *inquiry) attempt(ctx context.Context) (finish model.Finish, failed erro
 	}
 	usage, cost := a.book(failed != nil && failed != errEmpty)
 	q.x.usage, q.x.cost = q.x.usage.Add(usage), q.x.cost+cost
+	if failed == nil && q.req.Prefix == "" {
+		q.x.calibrate(usage.InputTokens)
+	}
 	over(Ended{Err: failed, Usage: usage, Cost: cost, Finish: string(finish)})
 	return finish, failed
 }

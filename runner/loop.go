@@ -196,6 +196,9 @@ func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 	if err := x.checkpointPending(ctx); err != nil {
 		return nil, err
 	}
+	if err := x.ease(ctx); err != nil {
+		return nil, err
+	}
 	x.flying.Store(true)
 	response, err := x.infer(ctx, offer)
 	x.flying.Store(false)
@@ -243,6 +246,11 @@ func (x *run) accept(ctx context.Context, response *model.Response, offer []selv
 	reply := response.Message
 	reply.Step = x.step
 	x.markOffer(&reply, offer)
+	x.takeSummary(ctx)
+	x.saySummary()
+	if x.context.sent != nil {
+		mark(&reply, MetadataContext, x.context.sent)
+	}
 	x.reply, x.news, x.superseded = &reply, false, true
 	x.say(reply)
 	x.noteHalfWritten(response)

@@ -89,6 +89,23 @@ type Options struct {
 	// [selvage.DefaultWindow]; negative is an error.
 	Window int
 
+	// Context bounds further what of a thread the model is given.
+	// Context.Messages counts in place of Window. Context.Tokens 0 is what the
+	// models take, where that is known. With Summarise, what is about to be
+	// left out is summarised in the background when 0.8 of the window is used,
+	// and before the model is asked again when all of it is; if that fails it is
+	// left out. Calls are never separated from their results, and the last
+	// messages that belong together are given in any case. Context.Model is
+	// that of Summariser.
+	Context selvage.ContextRules
+
+	// ContextSizes is how many tokens models take, input and output together,
+	// by their names. It goes before what is known of them.
+	ContextSizes map[string]int
+
+	// Summariser makes summaries. Nil means Model.
+	Summariser model.Model
+
 	// Price is what the tokens of Model cost. Nil asks the model, which may be
 	// a [model.Pricer]; if it is not, runs cost nothing.
 	Price *model.Price
@@ -181,6 +198,10 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("Model", "a runner needs a model")
 	case o.Window < 0:
 		return bad("Window", "the window may not be negative")
+	case o.Context.Messages < 0, o.Context.Tokens < 0:
+		return bad("Context", "neither Messages nor Tokens may be negative")
+	case o.Context.Model != "" && (o.Summariser == nil || o.Summariser.Name() != o.Context.Model):
+		return bad("Context.Model", "it is the name of Summariser, which is not that model")
 	case o.LeaseTTL != 0 && o.LeaseTTL < time.Second:
 		return bad("LeaseTTL", "a lease lasts at least a second, so that it can be renewed in time")
 	case o.ToolCalls != "" && o.ToolCalls != selvage.ToolCallsSequential && o.ToolCalls != selvage.ToolCallsParallel && o.ToolCalls != selvage.ToolCallsBatch:
@@ -197,6 +218,12 @@ func (o Options) withDefaults() (Options, error) {
 			turns = DefaultMaxTurns
 		}
 		o.Limits.Turns = &turns
+	}
+	if o.Summariser != nil {
+		o.Context.Model = o.Summariser.Name()
+	}
+	if o.Context.Messages > 0 {
+		o.Window = o.Context.Messages
 	}
 	if o.Window == 0 {
 		o.Window = selvage.DefaultWindow
@@ -218,4 +245,13 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Retry = o.Retry.withDefaults()
 	return o, nil
+}
+
+// contextRules are what a run records of its window; nil if nothing is said.
+func (o *Options) contextRules() *selvage.ContextRules {
+	if o.Context == (selvage.ContextRules{}) {
+		return nil
+	}
+	rules := o.Context
+	return &rules
 }

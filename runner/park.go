@@ -66,6 +66,7 @@ func (x *run) park(ctx context.Context, w *selvage.Waiting) (*Result, error) {
 	if _, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentRunEnd, Waiting: w}); err != nil {
 		return nil, err
 	}
+	x.settleBeforeWaiting(ctx)
 	update := x.totals(selvage.RunWaiting)
 	update.Waiting = w
 	if err := x.checkpoint(ctx, checkpoint{reason: x.pausing(), runs: []selvage.RunUpdate{update}}); err != nil {

@@ -92,13 +92,18 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 	if err := x.reach(ctx, &head); err != nil {
 		return nil, fmt.Errorf("read beyond the window: %w", err)
 	}
+	if err := x.recallSummary(ctx); err != nil {
+		return nil, err
+	}
 	return &head, nil
 }
 
 // opening is the first change of a new run.
 func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
 	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits,
-		Stop: x.r.stops.recorded(), Caps: x.r.caps, Budget: x.r.budget, Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls}
+		Stop: x.r.stops.recorded(), Caps: x.r.caps, Budget: x.r.budget, Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls,
+		Context: x.r.opts.contextRules()}
+	x.newContext(x.spec.Context)
 	x.chain, x.limits = x.r.chain, x.spec.Limits
 	x.tools, x.stopper, x.caps = x.r.specs, x.r.stops, x.r.caps
 	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
@@ -120,6 +125,9 @@ func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selva
 	}
 	if in.State != nil {
 		x.doc = *in.State
+		if pointed(x.doc) == nil {
+			x.summary = nil
+		}
 	}
 	if err := x.patch(sourcePrepare, x.leftovers(x.doc)); err != nil {
 		return nil, err

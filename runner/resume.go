@@ -28,6 +28,7 @@ func (x *run) resume(open *selvage.Run) error {
 	for _, use := range x.spec.Tools {
 		x.tools = append(x.tools, x.r.tools[use.Name].Spec())
 	}
+	x.newContext(x.spec.Context)
 	x.caps = x.r.recordedCaps(&x.spec)
 	x.tools = permitted(x.caps, x.tools)
 	return x.migrate(x.doc)
@@ -85,6 +86,9 @@ func (r *Runner) difference(run *selvage.Run) string {
 		if r.named(need) == nil {
 			lack("it needs model %s to fall back on, which is not here", need)
 		}
+	}
+	if c := run.Spec.Context; c != nil && c.Model != "" && (r.summariser == nil || r.summariser.model.Name() != c.Model) {
+		lack("it needs model %s to summarise, which is not here", c.Model)
 	}
 	for _, need := range run.Spec.Tools {
 		have, ok := r.tools[need.Name]

@@ -39,6 +39,9 @@ type run struct {
 	resumed    bool // another process began it
 	stateless  bool // nothing of it is kept, so it cannot wait
 
+	context contextState
+	summary *summary // that stands in for the beginning of the conversation; nil if none does
+
 	chain      []candidate               // the models that may answer
 	first      int                       // of them, the one to be asked first
 	streams    selvage.StreamCheckpoints // nil if nothing is kept of interrupted answers
@@ -105,7 +108,7 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 }
 
 func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
-	return &run{r: r, out: out, place: at, stateless: at.stateless, chain: r.chain[:1], streams: at.streams, onPartial: r.opts.OnPartial, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
+	return &run{r: r, out: out, place: at, context: contextState{scale: 1}, stateless: at.stateless, chain: r.chain[:1], streams: at.streams, onPartial: r.opts.OnPartial, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
 		fence: lease.Fence(), keep: r.opts.Window, patience: checkpointTimeout, log: r.opts.Logger}}
 }
 
@@ -120,6 +123,7 @@ type ending struct {
 func (x *run) drive(ctx context.Context) {
 	ctx, ended := x.observe(ctx, Activity{Kind: ActivityRun, Model: x.spec.Model})
 	stop := x.attend(ctx)
+	defer x.closeContext()
 	end, cause := x.timed(ctx)
 	stop()
 	result, err := end.result, error(nil)

@@ -25,6 +25,8 @@ type Runner struct {
 	// budget is the run that the spending of runs counts against; nil is none.
 	budget *selvage.ChildRun
 	home   place // of threads that are kept; the zero place if there is no store
+	// summariser makes summaries; nil is the model of the run.
+	summariser *candidate
 }
 
 // place is where a run takes place.
@@ -53,6 +55,9 @@ func New(opts Options) (*Runner, error) {
 	}
 	if err := r.grant(); err != nil {
 		return nil, fmt.Errorf("new runner: %w", err)
+	}
+	if s := opts.Summariser; s != nil {
+		r.summariser = &candidate{s, priceOf(s)}
 	}
 	if r.stops, err = newStopper(&opts.Stop); err != nil {
 		return nil, fmt.Errorf("new runner: %w", err)

@@ -150,16 +150,6 @@ func (x *run) messages() []selvage.Message {
 	return all
 }
 
-// view is what the model is to see of the conversation.
-func (x *run) view() []selvage.Message {
-	messages := x.messages()
-	messages = messages[cut(messages, x.keep):]
-	if len(x.open) == 0 && !x.news {
-		return arrange(messages, func(string) bool { return false })
-	}
-	return announced(messages, arrange(messages, x.isOpen))
-}
-
 // announced adds to a view which results have come after the last answer, if
 // the model would not find them there: because the view ends with that answer,
 // or because the call of a result is no longer shown.

@@ -2,8 +2,11 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/selvagehq/selvage"
 )
@@ -87,4 +90,35 @@ func TestLedgerIsBounded(t *testing.T) {
 	if last := l.window[len(l.window)-1].Seq; last != 999 || len(l.window) < 10 {
 		t.Errorf("%d messages, the last is %d", len(l.window), last)
 	}
+}
+
+// However small the room is, no call is separated from its result, something
+// is given that is not only results, and it fits if anything can.
+func TestFittingSeparatesNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		script := rapid.SliceOfN(rapid.SampledFrom([]string{"u1", "a", "aA", "aB", "aCD", "tA", "tB", "tC", "tD", "s"}), 1, 30).Draw(t, "script")
+		messages := talk(strings.Join(script, " "))
+		room := rapid.IntRange(0, 120).Draw(t, "room")
+		from := fitting(messages, room)
+		kept := messages[from:]
+		made := make(map[string]bool)
+		for i := range messages {
+			for _, c := range messages[i].ToolCalls {
+				made[c.ID] = true
+			}
+		}
+		for id := range torn(kept) {
+			if made[id] && callOf(messages[:from], id) >= 0 {
+				t.Fatalf("%v cut at %d separates call %s from its result", script, from, id)
+			}
+		}
+		if whole := wholeFrom(messages); estimateAll(kept) > room {
+			for i := from + 1; i < len(messages); i++ {
+				if whole[i] && slices.ContainsFunc(messages[i:], func(m selvage.Message) bool { return m.Role != selvage.RoleTool }) {
+					t.Fatalf("%v cut at %d takes %d of %d tokens, and could be cut at %d", script, from, estimateAll(kept), room, i)
+				}
+			}
+		}
+	})
 }
