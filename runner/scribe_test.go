@@ -263,3 +263,33 @@ func TestAbandonedAnswerIsBooked(t *testing.T) {
 		}
 	})
 }
+
+// What a failed attempt has used is kept before the wait for the next one,
+// which may be long.
+func TestCrashWhileItWaitsToAskAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inner := newSpy()
+		store := newKeeping(inner)
+		price := model.Price{Output: 1_000_000 * selvage.Dollar}
+		m := &scripted{streams: [][]any{{tokens(3), failing(model.Transient)}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(10*time.Second, func() {
+			store.die()
+			cancel()
+		})
+		opts := runner.Options{Store: store, Model: m, Price: &price, Retry: runner.Retry{Initial: time.Minute, Max: time.Minute}}
+		if _, err := newRunner(t, opts).Run(ctx, "t", runner.Text("hi")); err == nil {
+			t.Fatal("it did not die")
+		}
+		opts.Store = newKeeping(inner)
+		m.streams = [][]any{{text("ok"), tokens(1), stop}}
+		recovered, err := newRunner(t, opts).Recover(t.Context())
+		if err != nil || len(recovered) != 1 || recovered[0].Err != nil {
+			t.Fatalf("%v, %v", recovered, err)
+		}
+		if r := recovered[0].Result; r.Text != "ok" || r.Cost != 4*selvage.Dollar {
+			t.Errorf("%+v", r)
+		}
+	})
+}

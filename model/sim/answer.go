@@ -43,7 +43,9 @@ func reply(req model.Request) answer {
 	case sleep:
 		text, a.delay = "Slept "+t.command.text+".", t.command.delay
 	case tokens:
-		text, output = t.echo(), t.command.n
+		if text = t.echo(); req.Prefix == "" {
+			output = t.command.n // the rest of it costs what it says
+		}
 	case describe:
 		text = fmt.Sprintf("Context: %d messages, first %q", len(req.Messages), req.Messages[0].Text())
 	case fail:
