@@ -69,7 +69,7 @@ func (a *app) runDocument(ctx context.Context, store selvage.Store, run *selvage
 	if err != nil {
 		return nil, nil, err
 	}
-	if l := head.Lease; l != nil {
+	if l := leader(head); l != nil {
 		doc.Lease = &leaseDocument{Owner: l.Owner.String(), Epoch: l.Epoch, Until: moment(l.Until)}
 	}
 	if doc.Tickets, err = a.openTickets(ctx, store, run, head); err != nil {

@@ -141,6 +141,8 @@ func (a *app) decisions(run *selvage.Run, t *ticketDocument, named bool) []strin
 		return []string{command("answer", "TEXT"), command("deny")}
 	case t.Signal != "":
 		return []string{a.again("run", "signal", quote(string(run.ID)), quote(t.Signal), "JSON")}
+	case t.Until != nil: // it goes on by itself when its time has come
+		return []string{a.again("run", "resume", quote(string(run.ID))), command("approve")}
 	case t.Mode == selvage.ResumeResult:
 		return []string{command("approve", "--result", "JSON"), command("deny")}
 	default:

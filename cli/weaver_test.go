@@ -3,11 +3,13 @@ package cli_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/cli"
+	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/tool"
 )
 
@@ -20,7 +22,7 @@ func weaver() {
 	lookup := tool.Func("lookup", "Looks an order up.", func(_ context.Context, in lookupIn) (string, error) {
 		return "order " + in.Order + " is woven", nil
 	}, tool.Options{Effect: selvage.EffectNone})
-	os.Exit(cli.Main(cli.Options{Name: "weaver", Version: "7", Tools: []tool.Tool{lookup, ship("ship", tool.AskUnknown), ship("send", tool.FailUnknown)}}))
+	os.Exit(cli.Main(cli.Options{Name: "weaver", Version: "7", Tools: []tool.Tool{lookup, ship("ship", tool.AskUnknown), ship("send", tool.FailUnknown), pay()}}))
 }
 
 type shipIn struct {
@@ -50,4 +52,16 @@ func ship(name string, unknown selvage.OnUnknown) tool.Tool {
 			}
 		}
 	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: unknown})
+}
+
+type paid struct {
+	Amount int `json:"amount"`
+}
+
+// pay waits until somebody tells that it was paid.
+func pay() tool.Tool {
+	return tool.Func("pay", "Waits for a payment.", func(ctx context.Context, _ struct{}) (string, error) {
+		p, err := runner.Await[paid](ctx, "paid")
+		return fmt.Sprintf("paid %d", p.Amount), err
+	}, tool.Options{Effect: selvage.EffectIdempotent})
 }
