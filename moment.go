@@ -8,8 +8,9 @@ package selvage
 //	run_end
 //
 // A process that takes a run up comes to run start once, also when it goes on
-// with a run that another process began, and to run end once, whatever that end
-// is, unless the run is taken from it.
+// with a run that another process began or that waited, and to run end once,
+// whatever that end is, also when the run begins to wait, unless the run is
+// taken from it.
 type Moment string
 
 // The moments.
@@ -21,5 +22,5 @@ const (
 	MomentStepEnd         Moment = "step_end"         // the turn is about to be recorded
 	MomentBeforeTool      Moment = "before_tool"      // a call is about to run
 	MomentAfterTool       Moment = "after_tool"       // a call has a result, which is not recorded yet
-	MomentRunEnd          Moment = "run_end"          // the outcome is about to be recorded
+	MomentRunEnd          Moment = "run_end"          // the outcome, or that the run waits, is about to be recorded
 )

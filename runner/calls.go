@@ -211,7 +211,7 @@ func (x *run) conclude(t *task, result selvage.ToolResult) {
 		x.journal(selvage.CallUpdate{CallID: t.call.ID, Status: status})
 	}
 	x.open = slices.DeleteFunc(x.open, func(o openCall) bool { return o.call.ID == t.call.ID })
-	if t.step < x.answers || len(x.reply.ToolCalls) == 0 {
+	if t.step < x.answers || x.reply != nil && len(x.reply.ToolCalls) == 0 {
 		x.news = true
 	}
 	x.forget(t.call.ID)

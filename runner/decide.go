@@ -82,6 +82,16 @@ func Decide(ctx context.Context, store selvage.Store, id selvage.RunID, d selvag
 	if err != nil {
 		return Decided{}, err
 	}
+	if d.Action == selvage.DecisionAbort && o.info.Status.Open() {
+		// If nobody leads the run, nobody else would end it.
+		release, _, err := o.claim(ctx)
+		if err != nil {
+			return Decided{}, fmt.Errorf("decide on run %s: %w", id, err)
+		}
+		if release != nil {
+			defer release()
+		}
+	}
 	var answer Decided
 	err = o.amend(ctx, func(ctx context.Context) (*selvage.ChangeSet, error) {
 		answer = Decided{ThreadID: o.thread, RunID: id, Decision: d, Run: o.info.Status}
@@ -154,6 +164,13 @@ func (o *outsider) decide(ctx context.Context, d selvage.Decision, target string
 	case err != nil:
 		return nil, err
 	case call == nil:
+		before, err := o.past(ctx)
+		if err != nil || before.find(d, target, answer) {
+			return nil, err
+		}
+		if status := before.ended[target]; status != "" {
+			return nil, &selvage.InvalidError{Field: "ticket", Reason: fmt.Sprintf("call %s has ended: it %s", target, status)}
+		}
 		return o.buffer(d, target, answer)
 	}
 	answer.CallID, answer.Ticket = call.ID, call.Ticket
@@ -174,7 +191,7 @@ func (o *outsider) decide(ctx context.Context, d selvage.Decision, target string
 		return nil, err
 	}
 	answer.Status = Recorded
-	if d.Action == selvage.DecisionAbort && o.info.Status == selvage.RunWaiting {
+	if d.Action == selvage.DecisionAbort && (o.info.Status == selvage.RunWaiting || o.fence != nil) {
 		answer.Run = selvage.RunDone
 		set, err := o.closing(ctx, denial(&d))
 		if err != nil {

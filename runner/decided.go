@@ -10,41 +10,55 @@ import (
 	"github.com/selvagehq/selvage"
 )
 
-// past is a decision in the log, and the ticket it answered.
+// past is what the log of a run says of decisions, and of calls that ended.
 type past struct {
+	decisions []pastDecision // the last one first
+	ended     map[string]selvage.CallStatus
+}
+
+// pastDecision is a decision in the log, and the ticket it answered.
+type pastDecision struct {
 	callID, ticket string
 	decision       selvage.Decision
 }
 
-// decidedBefore looks through the log of a run that is done for the decision
-// that counted. If there is none the run is simply done.
-func (o *outsider) decidedBefore(ctx context.Context, d selvage.Decision, target string, done *DoneError) (Decided, error) {
-	all, err := o.decisions(ctx)
-	if err != nil {
-		return Decided{}, fmt.Errorf("read how run %s was decided: %w", o.id, err)
-	}
-	answer := Decided{ThreadID: o.thread, RunID: o.id, Run: selvage.RunDone}
-	for _, p := range all {
-		same := p.decision.ID == d.ID
-		meant := target == p.callID || target == p.ticket || target == "" && len(all) == 1
-		if same || meant && answer.Status == "" {
-			answer.CallID, answer.Ticket = p.callID, p.ticket
-			answer.known(p.decision, d.ID)
+// find fills in the answer to a decision about a call that is not open, and
+// reports whether the log knows of one that counted.
+func (p *past) find(d selvage.Decision, target string, answer *Decided) bool {
+	found := false
+	for _, one := range p.decisions {
+		same := one.decision.ID == d.ID
+		meant := target == one.callID || target == one.ticket || target == "" && len(p.decisions) == 1
+		if same || meant && !found {
+			found = true
+			answer.CallID, answer.Ticket = one.callID, one.ticket
+			answer.known(one.decision, d.ID)
 		}
 		if same {
 			break
 		}
 	}
-	if answer.Status == "" {
+	return found
+}
+
+// decidedBefore looks through the log of a run that is done for the decision
+// that counted. If there is none the run is simply done.
+func (o *outsider) decidedBefore(ctx context.Context, d selvage.Decision, target string, done *DoneError) (Decided, error) {
+	all, err := o.past(ctx)
+	if err != nil {
+		return Decided{}, fmt.Errorf("read how run %s was decided: %w", o.id, err)
+	}
+	answer := Decided{ThreadID: o.thread, RunID: o.id, Run: selvage.RunDone}
+	if !all.find(d, target, &answer) {
 		return Decided{}, done
 	}
 	return answer, nil
 }
 
-// decisions reads the decisions about a run from its log, the last one first.
-// What was compacted is not among them.
-func (o *outsider) decisions(ctx context.Context) ([]past, error) {
-	var all []past
+// past reads the log of a run backwards to its beginning. What was compacted is
+// not known any more.
+func (o *outsider) past(ctx context.Context) (*past, error) {
+	all := &past{ended: make(map[string]selvage.CallStatus)}
 	limit := selvage.MaxPage
 	query := selvage.ChangeQuery{Order: selvage.Descending, Limit: &limit}
 	for {
@@ -61,7 +75,7 @@ func (o *outsider) decisions(ctx context.Context) ([]past, error) {
 				return nil, err
 			}
 			if set.RunID == o.id {
-				all = decided(all, set.Calls)
+				all.add(&set)
 			}
 			if begins(&set, o.id) {
 				return all, nil
@@ -74,20 +88,27 @@ func (o *outsider) decisions(ctx context.Context) ([]past, error) {
 	}
 }
 
-// decided takes in the calls of a change that is older than those before it.
-func decided(all []past, calls []selvage.CallUpdate) []past {
-	for _, u := range slices.Backward(calls) {
-		for i := range all {
-			if all[i].callID == u.CallID && all[i].ticket == "" {
-				all[i].ticket = u.Ticket
+// add takes in a change that is older than those before it.
+func (p *past) add(set *selvage.ChangeSet) {
+	for _, u := range slices.Backward(set.Calls) {
+		for i := range p.decisions {
+			if one := &p.decisions[i]; one.callID == u.CallID && one.ticket == "" {
+				one.ticket = u.Ticket
 			}
 		}
 		var d selvage.Decision
 		if u.Decision != nil && json.Unmarshal(u.Decision, &d) == nil {
-			all = append(all, past{callID: u.CallID, decision: d})
+			p.decisions = append(p.decisions, pastDecision{callID: u.CallID, decision: d})
+		}
+		if u.Status.Terminal() {
+			p.ended[u.CallID] = u.Status
 		}
 	}
-	return all
+	for i := range set.Messages {
+		if m := &set.Messages[i]; m.Role == selvage.RoleTool && p.ended[m.ToolCallID] == "" {
+			p.ended[m.ToolCallID] = selvage.CallSucceeded
+		}
+	}
 }
 
 // begins reports whether a change begins a run.

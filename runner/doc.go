@@ -17,7 +17,11 @@
 //	assistant_turn_committed  the answer with its usage and cost, and in the same change the
 //	                          start of each call whose effect is once
 //	tool_results_committed    the results of the turn's calls; a call of effect once is recorded
-//	                          before the next call begins
+//	                          before the next call begins. Also the start of such a call, where
+//	                          hooks were asked about it or it was decided on, and the result of a
+//	                          [Step]. With calls that are suspended: that the run waits
+//	decision                  what somebody decided about a suspended call, or asks of the run;
+//	                          and that the run goes on after it waited
 //	run_finished              the outcome, always, even if there is nothing else to record
 //
 // While an answer arrives, what there is of it is kept as a stream checkpoint:
@@ -32,4 +36,11 @@
 // may append meanwhile: what does not contradict the run is taken in, and new
 // messages reach the model with its next inference. After a crash,
 // [Runner.Recover] takes over the runs whose owner is dead.
+//
+// A call is suspended by the gate of its tool, by a hook or by the tool itself,
+// with a ticket that says what it waits for. If nothing can be done before it
+// is decided the run waits: it is recorded, and no process need live for it.
+// [Decide] records a decision, [Signal] sends what a call waits for and [Cancel]
+// ends a run, each in any process and without model or tools; [Runner.Resume]
+// goes on with the run.
 package runner

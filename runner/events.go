@@ -27,8 +27,8 @@ const (
 	EventProgress selvage.EventKind = "progress"
 	// EventQueued: the run waits for another to end; Note says whose.
 	EventQueued selvage.EventKind = "queued"
-	// EventEnd: the run is over, and its end recorded. Result says how. It is
-	// the last event.
+	// EventEnd: the run is over, or waits, and that is recorded. Result says how,
+	// or for what. It is the last event.
 	EventEnd selvage.EventKind = "end"
 )
 

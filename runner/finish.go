@@ -43,7 +43,7 @@ func (x *run) finish(ctx context.Context, outcome selvage.Outcome, cause error) 
 		cause = nil // a limit is no error, also if it interrupts
 	}
 	x.settleContext(ctx, cause != nil)
-	x.lastHooks(ctx, outcome)
+	x.lastHooks(ctx, selvage.Scene{Outcome: &outcome})
 	if outcome.Kind == selvage.OutcomeCancelled {
 		x.say(cancelNote(x.step))
 	}
@@ -182,11 +182,14 @@ func (x *run) closeCall(c selvage.ToolCall, owner selvage.RunID, why *CancelledE
 }
 
 // lastHooks calls the hooks of the run's end. What they get wrong changes
-// nothing about it.
-func (x *run) lastHooks(ctx context.Context, outcome selvage.Outcome) {
-	if _, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentRunEnd, Outcome: &outcome}); err != nil {
+// nothing about it, and nor do they stop it.
+func (x *run) lastHooks(ctx context.Context, scene selvage.Scene) {
+	scene.Moment = selvage.MomentRunEnd
+	stop := x.stop
+	if _, err := x.at(ctx, scene); err != nil {
 		x.log.ErrorContext(ctx, "hook failed", "run", x.id, "err", err)
 	}
+	x.stop = stop
 }
 
 // result is what the caller is told of a run that is done.

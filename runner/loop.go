@@ -35,9 +35,16 @@ func (x *run) halted(ctx context.Context) error {
 	if err := ended(ctx); err != nil {
 		return err
 	}
-	calls := make([]selvage.Call, 0, len(x.calls))
-	for _, c := range x.calls {
-		calls = append(calls, *c)
+	return x.endAsked()
+}
+
+// endAsked reports that somebody asked for the end of the run.
+func (x *run) endAsked() error {
+	var calls []selvage.Call
+	for i := range x.open {
+		if c := x.journalled(x.open[i].call.ID); c != nil {
+			calls = append(calls, *c)
+		}
 	}
 	if asked := endRequested(x.doc, calls); asked != nil {
 		return asked
@@ -109,21 +116,28 @@ func (x *run) start(ctx context.Context) (*selvage.Outcome, error) {
 	return nil, nil
 }
 
-// catchUp finds out where in a turn another process left the run: what the
-// model said last, and which calls have no result.
+// catchUp goes on in the turn in which another process left the run, and ends
+// the calls in the journal that nobody knows the beginning of.
 func (x *run) catchUp(ctx context.Context) error {
-	messages := x.messages()
-	said := lastAnswer(messages, x.id, x.answers)
-	x.open = x.leftOpen(messages, said)
-	if said >= 0 {
-		x.reply, x.stop = &messages[said], x.stopAsked(messages[said:])
-		x.news = lateResult(messages, said, x.id)
-	}
+	x.stop = x.halt
 	x.closeOrphans(func(id string) bool { return x.isOpen(id) })
 	if x.pending.empty() {
 		return nil
 	}
 	return x.checkpoint(ctx, checkpoint{reason: selvage.ReasonToolResults})
+}
+
+// locate finds out where in a turn another process left the run: what the
+// model said last, and which calls have no result. It is for the messages as
+// they were loaded, before the window moves on.
+func (x *run) locate() {
+	messages := x.messages()
+	said := lastAnswer(messages, x.id, x.answers)
+	x.open = x.leftOpen(messages, said)
+	if said >= 0 {
+		x.reply, x.halt = &messages[said], x.stopAsked(messages[said:])
+		x.news = lateResult(messages, said, x.id)
+	}
 }
 
 // leftOpen returns the calls of the run that have no result: those of its last

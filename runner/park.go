@@ -63,9 +63,7 @@ func (x *run) questions() []Question {
 // park records that the run waits, with what is pending. If something came
 // for it in the meantime it goes on, and there is no result.
 func (x *run) park(ctx context.Context, w *selvage.Waiting) (*Result, error) {
-	if _, err := x.at(ctx, selvage.Scene{Moment: selvage.MomentRunEnd, Waiting: w}); err != nil {
-		return nil, err
-	}
+	x.lastHooks(ctx, selvage.Scene{Waiting: w})
 	x.settleBeforeWaiting(ctx)
 	update := x.totals(selvage.RunWaiting)
 	update.Waiting = w

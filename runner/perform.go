@@ -10,7 +10,7 @@ import (
 // due returns what there is to do about calls: those of the answer just given,
 // or else the open ones that can go on now.
 func (x *run) due(ctx context.Context) ([]task, error) {
-	if todo := x.todo; todo != nil {
+	if todo := x.todo; len(todo) > 0 {
 		x.todo = nil
 		return todo, nil
 	}
@@ -18,6 +18,9 @@ func (x *run) due(ctx context.Context) ([]task, error) {
 		return nil, nil
 	}
 	if err := x.arrive(x.open); err != nil {
+		return nil, err
+	}
+	if err := x.endAsked(); err != nil {
 		return nil, err
 	}
 	return x.plan(ctx, x.open), nil

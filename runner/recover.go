@@ -132,7 +132,7 @@ func (r *Runner) takeOver(ctx context.Context, open *selvage.Run) (*Recovered, e
 	defer tenure.end(ctx, r.opts.Logger)
 
 	one := &Recovered{ThreadID: open.ThreadID, RunID: open.ID, Owner: lease.Took}
-	out := &outlet{yield: func(e Event, err error) bool {
+	out := &outlet{cancel: cancel, yield: func(e Event, err error) bool {
 		if e.Result != nil {
 			one.Result = *e.Result
 		}

@@ -31,6 +31,7 @@ func (x *run) resume(open *selvage.Run) error {
 	x.newContext(x.spec.Context)
 	x.caps = x.r.recordedCaps(&x.spec)
 	x.tools = permitted(x.caps, x.tools)
+	x.locate()
 	return x.migrate(x.doc)
 }
 
@@ -62,8 +63,9 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 	if err != nil {
 		return nil, err
 	}
+	// One that waits for no ticket and no time waits for nothing but this.
+	goes = goes || len(open.Waiting.Tickets) == 0 && open.Waiting.Until == nil
 	if !goes && open.Waiting.LimitCode == "" {
-		x.open = x.leftOpen(x.messages(), lastAnswer(x.messages(), x.id, x.answers))
 		return x.stillWaits(ctx, open.Waiting, len(opts.Bump) > 0)
 	}
 	if err := x.noteWaited(open); err != nil {

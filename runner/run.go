@@ -32,6 +32,7 @@ type run struct {
 	cost       selvage.Money
 	reply      *selvage.Message // the model's last answer
 	stop       *selvage.Stop    // what a hook or a stop rule wants the run to end with
+	halt       *selvage.Stop    // the same, as the process before had recorded it
 	stopper    stopper
 	caps       caps.Set
 	stopMarked bool // it is in what is recorded or to be

@@ -248,6 +248,32 @@ func TestOneOfTwoDecisions(t *testing.T) {
 	}
 }
 
+// Also in a run that is led, a batch goes on when the last of its calls is
+// decided.
+func TestBatchIsHeldWhileItRuns(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[selvage.ToolCalls]int32{selvage.ToolCallsParallel: 1, selvage.ToolCallsBatch: 0} {
+		store, ran := newSpy(), &atomic.Int32{}
+		m := &scripted{streams: [][]any{{call("deploy", `{"to":"a"}`), call("deploy", `{"to":"b"}`), call("echo", `{"text":"c"}`), stop},
+			{text("let me "), text("see"), stop}, {text("one is there"), stop}}}
+		r := newRunner(t, runner.Options{Store: store, Model: m, ToolCalls: mode, Tools: []tool.Tool{gated(selvage.EffectIdempotent, ran), echoTool("echo", selvage.EffectNone)}})
+		for e, err := range r.Stream(t.Context(), "t", runner.Text("hi")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == runner.EventDelta && e.Text == "see" {
+				decide(t, store, e.RunID, approve, load(t, store, "t").OpenCalls[0].ID)
+			}
+			if e.Result != nil && e.Result.Waiting == nil {
+				t.Errorf("%s: it does not wait: %+v", mode, e.Result)
+			}
+		}
+		if ran.Load() != want {
+			t.Errorf("%s: ran %d times, want %d", mode, ran.Load(), want)
+		}
+	}
+}
+
 // A ticket says what a decision has to look like, and is held to it before
 // anything is recorded.
 func TestTicketSchema(t *testing.T) {
