@@ -27,10 +27,23 @@ type runDocument struct {
 }
 
 func (a *app) runShowCommand() *cobra.Command {
-	return &cobra.Command{
+	var (
+		sent bool
+		step count
+	)
+	cmd := &cobra.Command{
 		Use: "show RUN", Short: "Show a run: what it waits for, what it did and what it cost", Args: exactly(1, "the id of a run"),
+		Long: `Show what a run is made of, what it waits for and how that is decided, its turns
+with what each cost, and its calls. With --context show instead exactly what the
+model was given for an answer: the last one, or that of --step.`,
 		ValidArgsFunction: a.completeRuns(false),
 		RunE: a.onRun(forReading, func(ctx context.Context, store selvage.Store, run *selvage.Run) error {
+			switch {
+			case sent:
+				return a.showContext(ctx, store, run, step.n)
+			case step.n != nil:
+				return usage("add --context", "--step says of which answer the --context is shown")
+			}
 			doc, s, err := a.runDocument(ctx, store, run)
 			if err != nil {
 				return err
@@ -44,6 +57,10 @@ func (a *app) runShowCommand() *cobra.Command {
 			})
 		}),
 	}
+	f := cmd.Flags()
+	f.BoolVar(&sent, "context", false, "what the model was given for an answer")
+	f.Var(&step, "step", "with --context: of the answer of this turn, a `NUMBER` from 1 on")
+	return cmd
 }
 
 func (a *app) runDocument(ctx context.Context, store selvage.Store, run *selvage.Run) (*runDocument, *story, error) {
