@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/settings"
+	"github.com/selvagehq/selvage/rules"
 	"github.com/selvagehq/selvage/runner"
 )
 
@@ -35,6 +38,7 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.StringArray("stop-on-text", nil, "end the run after an answer that matches this `REGEXP`; repeatable")
 	f.Var(number(), "context-tokens", "give the model at most this `NUMBER` of tokens (default: what it takes, if known)")
 	f.Var(number(), "context-messages", "give the model at most this `NUMBER` of messages (default: 200)")
+	f.String("rules", "", "`FILE` of rules about what a run does at its turning points")
 	f.Bool("summarise", false, "summarise what no longer fits; the thread keeps everything")
 	f.StringArray("cap", nil, "grant the run only what this `GLOB` matches, as tool.* or tool.NAME; repeatable; none grants nothing (default: the tools given)")
 	f.Var(duration(), "wait", "wait this `DURATION` for the answer, then exit 124; the run is not ended")
@@ -134,6 +138,28 @@ func (a *app) stopRules() selvage.StopRules {
 	}
 	s.Loop, _ = settings.ParseNumber(a.conf.Get("stop_on_loop").Text)
 	return s
+}
+
+// rules are those of the file that is configured.
+func (a *app) rules() ([]rules.Rule, error) {
+	file := a.conf.Get("rules").Text
+	if file == "" {
+		return nil, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, usage("name a readable file", "rules %s: %v", file, cause(err))
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	data, err := io.ReadAll(io.LimitReader(f, rules.MaxBytes+1))
+	if err != nil {
+		return nil, usage("name a readable file", "rules %s: %v", file, cause(err))
+	}
+	list, err := rules.Parse(data)
+	if err != nil {
+		return nil, usage("", "%s: %v", file, err)
+	}
+	return list, nil
 }
 
 // contextRules are what is configured to bound what the model is given.

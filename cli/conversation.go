@@ -262,6 +262,9 @@ func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Op
 	if err != nil {
 		return nil, err
 	}
+	if opts.Rules, err = c.rules(); err != nil {
+		return nil, err
+	}
 	opts.Context, opts.ContextSizes, opts.Summariser = c.contextRules(), c.contextSizes(models), summariser
 	opts.ToolCalls, opts.Caps, opts.Observers, opts.Logger = m.toolCalls, c.granted(m), observers, c.log
 	return runner.New(opts)

@@ -79,16 +79,22 @@ func (x *run) pressure() pressure {
 // used. If all of it is used it waits for the summary.
 func (x *run) ease(ctx context.Context) error {
 	x.takeSummary(ctx)
-	if !x.context.rules.Summarise {
+	if !x.context.rules.Summarise && !x.r.ownRules.Has(rules.ContextPressure) {
 		return nil
 	}
 	p := x.pressure()
 	if p.ratio < rules.LowPressure {
 		x.context.steady = false
 	}
-	if x.context.job == nil && !x.context.steady && p.ratio >= rules.HighPressure {
-		x.context.steady = true
-		x.summarise(ctx)
+	if x.context.job == nil {
+		compact, err := x.pressed(ctx, p)
+		if err != nil {
+			return err
+		}
+		if compact {
+			x.context.steady = true
+			x.summarise(ctx)
+		}
 	}
 	if p.ratio < 1 || x.context.job == nil {
 		return nil

@@ -80,13 +80,19 @@ func (x *run) next(ctx context.Context) (*selvage.Outcome, *Result, error) {
 	}
 	outcome, limit, err := x.limited()
 	if limit != nil {
-		result, err := x.park(ctx, limit)
-		return nil, result, err
+		return x.atLimit(ctx, limit)
 	}
-	if outcome == nil && err == nil {
-		outcome, err = x.turn(ctx)
+	if outcome != nil || err != nil {
+		return outcome, nil, err
 	}
-	return outcome, nil, err
+	outcome, result, err := x.betweenSteps(ctx)
+	if outcome != nil || result != nil || err != nil {
+		return outcome, result, err
+	}
+	if outcome, err = x.turn(ctx); err != nil {
+		return x.decided(ctx, err)
+	}
+	return outcome, nil, nil
 }
 
 // saidAll reports whether the model had nothing more to do when it answered
@@ -214,7 +220,7 @@ func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 		return nil, err
 	}
 	x.flying.Store(true)
-	response, err := x.infer(ctx, offer)
+	response, err := x.ask(ctx, offer)
 	x.flying.Store(false)
 	if err != nil {
 		return nil, err
@@ -231,7 +237,7 @@ func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 	case x.stop != nil:
 		return x.stopped(), nil
 	}
-	return completed(response.Finish), nil
+	return x.atEnd(ctx, completed(response.Finish)), nil
 }
 
 // offer calls the hooks before an inference and returns the tools they leave.

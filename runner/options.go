@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/rules"
 	"github.com/selvagehq/selvage/state"
 	"github.com/selvagehq/selvage/tool"
 )
@@ -88,6 +89,11 @@ type Options struct {
 	// Window is how many of the last messages the model is given. Zero means
 	// [selvage.DefaultWindow]; negative is an error.
 	Window int
+
+	// Rules decide what runs do at their turning points; the built-in rules of
+	// [rules.BuiltIn] follow them. A run that a rule suspended goes on when it is
+	// resumed. Limits hold whatever the rules say.
+	Rules []rules.Rule
 
 	// Context bounds further what of a thread the model is given.
 	// Context.Messages counts in place of Window. Context.Tokens 0 is what the

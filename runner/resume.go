@@ -65,6 +65,7 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 	}
 	// One that waits for no ticket and no time waits for nothing but this.
 	goes = goes || len(open.Waiting.Tickets) == 0 && open.Waiting.Until == nil
+	x.excused = waitsForResume(open.Waiting) && open.Waiting.Reason != selvage.WaitError // an error is asked about again
 	if !goes && open.Waiting.LimitCode == "" {
 		return x.stillWaits(ctx, open.Waiting, len(opts.Bump) > 0)
 	}
@@ -72,6 +73,12 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 		return nil, err
 	}
 	return nil, x.wake(ctx)
+}
+
+// waitsForResume reports whether a run waits for nothing but to be gone on with:
+// a rule suspended it.
+func waitsForResume(w *selvage.Waiting) bool {
+	return w.LimitCode == "" && len(w.Tickets) == 0 && w.Until == nil && w.Reason != selvage.WaitBackground
 }
 
 // difference says what a run needs that this runner does not have, or "".

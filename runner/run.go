@@ -40,6 +40,7 @@ type run struct {
 	resumed    bool // another process began it
 	stateless  bool // nothing of it is kept, so it cannot wait
 
+	excused bool // somebody had the run go on that a rule suspended, and it is not asked again
 	context contextState
 	summary *summary // that stands in for the beginning of the conversation; nil if none does
 

@@ -98,6 +98,7 @@ func Keys() []Key {
 		{Name: "stop_on_errors", Type: Number, Help: "turns in a row all of whose calls failed, which end a run; 0 is off"},
 		{Name: "stop_on_loop", Type: Number, Help: "two turns among so many last ones that make the same calls end a run; 0 is off"},
 		{Name: "caps", Type: Words, Help: "globs of what runs may do, as tool.* (default: the tools given)", grants: always},
+		{Name: "rules", Type: Path, Help: "file of rules about what a run does at its turning points", grants: always},
 		{Name: "context.tokens", Type: Number, Help: "tokens that the model is given at most (default: what it takes, if known)"},
 		{Name: "context.messages", Type: Number, Help: "messages that the model is given at most (default: 200)"},
 		{Name: "context.summarise", Choices: []string{"true", "false"}, Default: "false", Help: "whether what no longer fits is summarised"},
