@@ -82,24 +82,42 @@ func (l *looped) measure(ctx context.Context, cfg config) (*cost, error) {
 	}
 	err := storeIn(ctx, dir, func(led *sqlite.Store) error {
 		return storeIn(ctx, dir, func(replayed *sqlite.Store) error {
-			for _, s := range []*sqlite.Store{led, replayed} {
-				if err := (&writer{store: s, id: loopThread}).grow(ctx, l.messages); err != nil {
-					return err
-				}
-			}
 			return l.rounds(ctx, cfg, found, led, replayed)
 		})
 	})
 	return found, err
 }
 
-const loopThread selvage.ThreadID = "loop"
+// threads makes threads in both stores for the turns of a round: each turn has
+// one of its own, that it finds as long as it is to be, if that is short.
+func (l *looped) threads(ctx context.Context, round int, stores ...selvage.Store) ([]selvage.ThreadID, error) {
+	ids := make([]selvage.ThreadID, l.turns)
+	for i := range ids {
+		ids[i] = selvage.ThreadID(fmt.Sprintf("loop-%d-%d", round, i))
+		if l.messages > shortThread {
+			ids[i] = "loop"
+		}
+		if l.messages > shortThread && (round > 0 || i > 0) {
+			continue
+		}
+		for _, s := range stores {
+			if err := (&writer{store: s, id: ids[i]}).grow(ctx, l.messages); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ids, nil
+}
 
 func (l *looped) rounds(ctx context.Context, cfg config, found *cost, led, replayed selvage.Store) error {
 	var whole, alone []time.Duration
 	for n := range cfg.rounds + 1 { // the first one warms up
+		ids, err := l.threads(ctx, n, led, replayed)
+		if err != nil {
+			return err
+		}
 		tape := &tape{Store: led}
-		took, err := l.turn(ctx, tape)
+		took, err := l.turn(ctx, tape, ids)
 		if err != nil {
 			return err
 		}
@@ -117,7 +135,7 @@ func (l *looped) rounds(ctx context.Context, cfg config, found *cost, led, repla
 }
 
 // turn leads the turns of a round, and returns what they took.
-func (l *looped) turn(ctx context.Context, tape *tape) (time.Duration, error) {
+func (l *looped) turn(ctx context.Context, tape *tape, ids []selvage.ThreadID) (time.Duration, error) {
 	echo, err := sim.New("echo")
 	if err != nil {
 		return 0, err
@@ -128,9 +146,9 @@ func (l *looped) turn(ctx context.Context, tape *tape) (time.Duration, error) {
 		return 0, err
 	}
 	began := yardstick.ProcessTime()
-	for range l.turns {
+	for _, id := range ids {
 		tape.commits = 0
-		result, err := r.Run(ctx, loopThread, runner.Text("call act {}"))
+		result, err := r.Run(ctx, id, runner.Text("call act {}"))
 		if err == nil && result.Text != "Done: acted" {
 			err = fmt.Errorf("the run answered %q", result.Text)
 		}
