@@ -149,8 +149,15 @@ func (l *ledger) status(callID string) selvage.CallStatus {
 	return ""
 }
 
+// windowRoom is for how many messages more there is room in a window that grows.
+const windowRoom = 16
+
 // remember adds recorded messages to the window.
 func (l *ledger) remember(messages []selvage.Message) {
+	if room := cap(l.window) - len(l.window); room < len(messages) {
+		// A run adds few messages to many: twice the room would mostly stay empty.
+		l.window = append(make([]selvage.Message, 0, len(l.window)+len(messages)+windowRoom), l.window...)
+	}
 	l.window = append(l.window, messages...)
 	if len(l.window) > 2*l.keep {
 		from := cut(l.window, l.keep)

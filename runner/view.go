@@ -34,13 +34,15 @@ func (x *run) uncovered() []selvage.Message {
 	if x.summary != nil {
 		until = x.summary.ToSeq
 	}
-	covered := func(m selvage.Message) bool {
-		return summarises(&m) || m.Seq > 0 && m.Seq <= until && !x.openCallOf(&m)
+	covered := func(m *selvage.Message) bool {
+		return summarises(m) || m.Seq > 0 && m.Seq <= until && !x.openCallOf(m)
 	}
-	if !slices.ContainsFunc(messages, covered) {
-		return messages
+	for i := range messages {
+		if covered(&messages[i]) {
+			return slices.DeleteFunc(slices.Clone(messages), func(m selvage.Message) bool { return covered(&m) })
+		}
 	}
-	return slices.DeleteFunc(slices.Clone(messages), covered)
+	return messages
 }
 
 // openCallOf reports whether a message makes a call that is open still.

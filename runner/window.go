@@ -47,6 +47,13 @@ func window(messages []selvage.Message, keep int) []selvage.Message {
 // by what stands in for it, and without results of calls that are not among
 // them.
 func arrange(messages []selvage.Message, waits func(callID string) bool) []selvage.Message {
+	if tidy(messages) {
+		return slices.Clip(messages)
+	}
+	return rearrange(messages, waits)
+}
+
+func rearrange(messages []selvage.Message, waits func(callID string) bool) []selvage.Message {
 	results := make(map[string]*selvage.Message)
 	for i := range messages {
 		if m := &messages[i]; m.Role == selvage.RoleTool {
@@ -73,11 +80,44 @@ func arrange(messages []selvage.Message, waits func(callID string) bool) []selva
 	return view
 }
 
+// tidy reports whether there is nothing to arrange: every call is directly
+// followed by its result, every result follows its call, and nothing is erased.
+// Nearly all conversations are, and need no copy.
+func tidy(messages []selvage.Message) bool {
+	for i := 0; i < len(messages); {
+		m := &messages[i]
+		if m.Erased || m.Role == selvage.RoleTool {
+			return false
+		}
+		i++
+		for c := range m.ToolCalls {
+			if i == len(messages) || messages[i].Erased || messages[i].Role != selvage.RoleTool || messages[i].ToolCallID != m.ToolCalls[c].ID {
+				return false
+			}
+			i++
+		}
+	}
+	return true
+}
+
 // cut returns the index from which messages are kept if the last keep of them
 // are, so that none of these is separated from its call. Not only results are
 // kept, if there is anything else.
 func cut(messages []selvage.Message, keep int) int {
 	from := max(0, len(messages)-keep)
+	whole := from
+	for whole > 0 && whole < len(messages) && messages[whole].Role == selvage.RoleTool {
+		whole--
+	}
+	if tidy(messages[whole:]) {
+		return whole
+	}
+	return mend(messages, from)
+}
+
+// mend returns the index from which messages are kept if those from an index on
+// are, so that none of these is separated from its call.
+func mend(messages []selvage.Message, from int) int {
 	for id := range torn(messages[from:]) {
 		if i := callOf(messages[:from], id); i >= 0 {
 			from = i
@@ -92,6 +132,9 @@ func cut(messages []selvage.Message, keep int) int {
 // torn returns the ids of the calls that are answered among messages, but not
 // made there.
 func torn(messages []selvage.Message) map[string]bool {
+	if tidy(messages) {
+		return nil
+	}
 	made := make(map[string]bool)
 	var results map[string]bool
 	for i := range messages {
