@@ -188,8 +188,11 @@ func unknownCalls(ctx context.Context, store selvage.Store, run *selvage.Run) ([
 			return nil, err
 		}
 		if t != nil && t.Unknown || !led && c.Status == selvage.CallStarted {
-			unknown = append(unknown, unknownCall{CallID: c.ID, Name: c.Name, Status: c.Status, Ticket: c.Ticket,
-				IdempotencyKey: c.IdempotencyKey, Since: c.UpdatedAt})
+			u := unknownCall{CallID: c.ID, Name: c.Name, Status: c.Status, IdempotencyKey: c.IdempotencyKey, Since: c.UpdatedAt}
+			if t != nil { // the ticket of a call that was begun is of before
+				u.Ticket = c.Ticket
+			}
+			unknown = append(unknown, u)
 		}
 	}
 	if len(unknown) == 0 {

@@ -103,12 +103,13 @@ type replyDocument struct {
 
 // reply shows what came of a turn that is over, or waits.
 func (c *conversation) reply(r *runner.Result) {
-	if r.Outcome.Code != "" {
+	stopped := r.Outcome.Kind == selvage.OutcomeStopped // by what, the failure says
+	if r.Outcome.Code != "" && !stopped {
 		// Told even with --quiet: a script must not take a part for the whole.
 		defer c.tell("%s (%s)", r.Outcome.Detail, r.Outcome.Code)
 	}
 	if c.format() == formatTable {
-		if !c.show.live && r.Waiting == nil {
+		if !c.show.live && r.Waiting == nil && (r.Text != "" || !stopped) {
 			c.out.text(r.Text)
 			c.out.line("")
 		}

@@ -16,6 +16,7 @@ type changeDocument struct {
 	Version     selvage.Version  `json:"version"`
 	ID          string           `json:"id"`
 	Reason      selvage.Reason   `json:"reason"`
+	What        string           `json:"what,omitempty"` // became of runs and calls
 	Run         selvage.RunID    `json:"run"`
 	RunID       selvage.RunID    `json:"run_id"` // the same as run
 	ParentRunID selvage.RunID    `json:"parent_run_id,omitempty"`
@@ -69,16 +70,16 @@ func (a *app) changeListing() listing[selvage.Change] {
 			rows := make([][]string, len(changes))
 			for i := range changes {
 				c := &changes[i]
-				rows[i] = []string{c.Version.String(), moment(c.At), string(c.Reason), strconv.Itoa(c.Added), string(c.RunID), c.Hash.String()[:12]}
+				rows[i] = []string{c.Version.String(), moment(c.At), string(c.Reason), strconv.Itoa(c.Added), string(c.RunID), c.Hash.String()[:12], cutTo(whatChanged(c), summaryLength)}
 			}
-			a.table([]string{"VERSION", "AT", "REASON", "MESSAGES", "RUN", "HASH"}, rows)
+			a.table([]string{"VERSION", "AT", "REASON", "MESSAGES", "RUN", "HASH", "WHAT"}, rows)
 		},
 	}
 }
 
 func changeOf(c *selvage.Change) *changeDocument {
 	body := selvage.Body{Messages: c.Messages, Rest: c.Rest}
-	return &changeDocument{ThreadID: c.ThreadID, Version: c.Version, ID: c.ID, Reason: c.Reason, Run: c.RunID, RunID: c.RunID,
+	return &changeDocument{ThreadID: c.ThreadID, Version: c.Version, ID: c.ID, Reason: c.Reason, What: whatChanged(c), Run: c.RunID, RunID: c.RunID,
 		ParentRunID: c.ParentRunID, At: c.At, Hash: c.Hash, Prev: c.Prev, Content: c.Content, FirstSeq: c.FirstSeq,
 		Messages: c.Added, Dropped: c.Dropped, Bytes: body.Size(),
 		Erased: c.Erased(), Compacted: c.StateGone()}

@@ -18,7 +18,8 @@ func (c *conversation) turn(ctx context.Context, text string) error {
 		return err
 	}
 	result, err := c.send(ctx, text)
-	if err == nil || result.Waiting != nil {
+	// What was answered before a rule ended the run is an answer too.
+	if err == nil || result.Waiting != nil || result.Outcome.Kind == selvage.OutcomeStopped {
 		c.reply(&result)
 	}
 	return err

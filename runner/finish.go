@@ -196,7 +196,10 @@ func (x *run) lastHooks(ctx context.Context, scene selvage.Scene) {
 func (x *run) result(outcome selvage.Outcome, cause error) (*Result, error) {
 	result := &Result{ThreadID: x.thread, RunID: x.id, Outcome: outcome, Usage: x.usage, Cost: x.cost,
 		Steps: x.answers, Version: x.version}
-	if outcome.Kind == selvage.OutcomeCompleted && x.reply != nil {
+	// What a rule stopped after an answer has that answer; one with calls is
+	// the middle of a turn.
+	stopped := outcome.Kind == selvage.OutcomeStopped && x.reply != nil && len(x.reply.ToolCalls) == 0
+	if stopped || outcome.Kind == selvage.OutcomeCompleted && x.reply != nil {
 		result.Text = x.reply.Text()
 	}
 	return result, failure(result, cause)

@@ -11,7 +11,8 @@ type Result struct {
 	ThreadID selvage.ThreadID
 	RunID    selvage.RunID
 	Outcome  selvage.Outcome // zero while the run waits
-	// Text is the model's last answer, if the run completed.
+	// Text is the model's last answer, if the run completed, or was stopped by
+	// a rule after it.
 	Text    string
 	Usage   selvage.Usage
 	Cost    selvage.Money
