@@ -286,3 +286,29 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("settled and still there: %s", got)
 	}
 }
+
+// A child that never began does not keep what its parent has spent from being
+// settled when the parent has ended.
+func TestEndedBeforeAChildBegan(t *testing.T) {
+	t.Parallel()
+	b := bookOf(t, selvage.Limits{Spend: dollars("10")})
+	mid := childOf(1)
+	if _, err := b.Reserve(t.Context(), mid, budget.Bounds{Spend: dollars("4")}, budget.Bounds{}); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, b.Store, mid.ThreadID, mid.RunID, selvage.Limits{Spend: dollars("4")}, &selvage.ChildRun{ThreadID: b.Thread, RunID: b.Run})
+	below := budget.Book{Store: b.Store, Thread: mid.ThreadID, Run: mid.RunID}
+	if _, err := below.Reserve(t.Context(), childOf(2), budget.Bounds{Spend: dollars("1")}, budget.Bounds{}); err != nil {
+		t.Fatal(err)
+	}
+	end(t, b.Store, mid.ThreadID, mid.RunID, "2")
+	if err := budget.Ended(t.Context(), b.Store, mid.RunID); err != nil {
+		t.Fatal(err)
+	}
+	if e := sheet(t, b).Children[mid.RunID]; e.Status != budget.Settled || e.Spent.Spend != *dollars("2") {
+		t.Errorf("%+v", e)
+	}
+	if e := sheet(t, below).Children[childOf(2).RunID]; e.Status != budget.Released {
+		t.Errorf("%+v", e)
+	}
+}

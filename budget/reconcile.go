@@ -22,13 +22,17 @@ func Ended(ctx context.Context, store selvage.Store, id selvage.RunID) error {
 		if err != nil {
 			return fmt.Errorf("settle run %q: %w", id, err)
 		}
-		own, err := Book{Store: store, Thread: run.ThreadID, Run: id}.Sheet(ctx)
+		book := Book{Store: store, Thread: run.ThreadID, Run: id}
+		own, err := book.Sheet(ctx)
 		switch {
 		case absent(err): // its thread was removed with what it spawned
 			own = Sheet{Own: Own(run)}
 		case err != nil:
 			return fmt.Errorf("settle run %q: %w", id, err)
-		case len(own.Open()) > 0:
+		}
+		if begun, err := book.dismiss(ctx, own.Open()); err != nil {
+			return fmt.Errorf("settle run %q: %w", id, err)
+		} else if begun {
 			return nil // the last of them settles it
 		}
 		up := run.Spec.Budget
@@ -41,6 +45,24 @@ func Ended(ctx context.Context, store selvage.Store, id selvage.RunID) error {
 		}
 		id = up.RunID
 	}
+}
+
+// dismiss releases the reservations of those children that never began, as they
+// never will under a run that has ended, and reports whether others are left.
+func (b Book) dismiss(ctx context.Context, open []selvage.RunID) (left bool, err error) {
+	for _, id := range open {
+		switch _, err := find(ctx, b.Store, id); {
+		case err == nil:
+			left = true
+		case !errors.Is(err, selvage.ErrNotFound):
+			return false, err
+		default:
+			if _, err := b.Release(ctx, id); err != nil {
+				return false, err
+			}
+		}
+	}
+	return left, nil
 }
 
 // absent reports whether something is not there, or no more.
