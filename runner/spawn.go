@@ -172,8 +172,21 @@ func (s *spawner) allot(ctx context.Context, child selvage.ChildRun, req *selvag
 	if err != nil {
 		return err
 	}
-	_, again := sheet.Children[child.RunID]
-	limits, err := s.inherit(parent, &sheet, again, &req.Limits, &r.opts.Limits)
+	held, known := sheet.Children[child.RunID]
+	begun := false
+	if known { // before its process died, perhaps before the child began
+		switch _, err := FindRun(ctx, s.place.store, child.RunID); {
+		case err == nil:
+			begun = true
+		case !errors.Is(err, selvage.ErrNotFound):
+			return err
+		}
+	}
+	spawned := sheet.Spawns()
+	if !known || held.Status == budget.Released {
+		spawned++ // the child itself
+	}
+	limits, err := s.inherit(parent, spawned, begun, &req.Limits, &r.opts.Limits)
 	if err != nil {
 		return err
 	}
@@ -187,18 +200,15 @@ func (s *spawner) allot(ctx context.Context, child selvage.ChildRun, req *selvag
 }
 
 // inherit narrows what a child may use to what its parent has left, as far as
-// that is not reserved.
-func (s *spawner) inherit(parent *selvage.Run, sheet *budget.Sheet, again bool, asked, own *selvage.Limits) (selvage.Limits, error) {
-	has, spawned := parent.Bounds(), sheet.Spawns()
-	if !again {
-		spawned++ // the child itself
-	}
+// that is not reserved. One that has begun keeps what it was given.
+func (s *spawner) inherit(parent *selvage.Run, spawned int, begun bool, asked, own *selvage.Limits) (selvage.Limits, error) {
+	has := parent.Bounds()
 	elapsed := s.r.opts.Now().Sub(s.begun)
 	refused := func(code string, current, most selvage.Amount) error {
 		return &budget.RefusedError{Run: parent.ID, Code: code, Current: current, Max: most}
 	}
 	switch {
-	case again: // what it was given then counts
+	case begun:
 	case has.Depth != nil && *has.Depth <= 0:
 		return selvage.Limits{}, refused(selvage.LimitDepth, "0", selvage.Count(int64(*has.Depth)))
 	case has.Turns != nil && parent.Steps >= *has.Turns:

@@ -245,3 +245,35 @@ func dead(n int) func(int, *selvage.ChangeSet) error {
 		return nil
 	}
 }
+
+// A child has the limits that it is due also if the process died between
+// putting its budget aside and its beginning.
+func TestSpawnLimitsAfterDeath(t *testing.T) {
+	t.Parallel()
+	limits := selvage.Limits{Turns: new(20), Depth: new(1), Spawns: new(3), Spend: new(selvage.Dollar)}
+	for n := 3; n < 12; n++ {
+		store := newSpy()
+		opts := runner.Options{Store: store, Tools: []tool.Tool{spawning(t)}, Limits: limits}
+		store.before = dead(n)
+		_, err := newRunner(t, opts).Run(t.Context(), "t", runner.Text(spawnHello))
+		store.before = nil
+		head := load(t, store, "t")
+		if err == nil && head.OpenRun != nil {
+			t.Fatalf("%d: it did not die", n)
+		}
+		if _, err := newRunner(t, opts).Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		page, err := store.Runs(t.Context(), selvage.RunQuery{ThreadID: "t"})
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("runs %+v, %v", page.Items, err)
+		}
+		below := spawnedBy(t, store, page.Items[0].ID)
+		if len(below) != 1 {
+			t.Fatalf("%d: %d children", n, len(below))
+		}
+		if l := below[0].Spec.Limits; l.Turns == nil || *l.Turns != 19 || l.Depth == nil || *l.Depth != 0 || l.Spawns == nil || *l.Spawns != 2 {
+			t.Errorf("%d: the child may %+v", n, l)
+		}
+	}
+}
