@@ -67,7 +67,7 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 	goes = goes || len(open.Waiting.Tickets) == 0 && open.Waiting.Until == nil
 	x.excused = waitsForResume(open.Waiting) && open.Waiting.Reason != selvage.WaitError // an error is asked about again
 	if !goes && open.Waiting.LimitCode == "" {
-		return x.stillWaits(ctx, open.Waiting, len(opts.Bump) > 0)
+		return x.stillWaits(ctx, open, len(opts.Bump) > 0)
 	}
 	if err := x.noteWaited(open); err != nil {
 		return nil, err

@@ -55,8 +55,12 @@ func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil &&
 
 // stillWaits is the result of a run that was to go on and waits for something
 // still. Its limits are recorded if they were raised.
-func (x *run) stillWaits(ctx context.Context, w *selvage.Waiting, bumped bool) (*Result, error) {
+func (x *run) stillWaits(ctx context.Context, open *selvage.Run, bumped bool) (*Result, error) {
+	w := open.Waiting
 	if bumped {
+		if err := x.noteWaited(open); err != nil {
+			return nil, err
+		}
 		update := x.totals(selvage.RunWaiting)
 		update.Waiting, update.Limits = w, x.raised
 		if err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonDecision, runs: []selvage.RunUpdate{update}}); err != nil {

@@ -144,3 +144,23 @@ func TestBumpOfAChild(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// Nor is the time before its limits are raised while it waits for a decision.
+func TestBumpWhileWaitingTakesNoTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newSpy()
+		opts := runner.Options{Store: store, Tools: []tool.Tool{guardedEcho()}, Limits: selvage.Limits{Duration: new(time.Minute)}}
+		waits := suspended(t, newRunner(t, opts), "t", `call guarded {"text":"a"}`)
+		time.Sleep(24 * time.Hour)
+		if result, err := newRunner(t, opts).Resume(t.Context(), waits.RunID, bumps(t, "duration=+1m")); err != nil || result.Waiting == nil {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		time.Sleep(24 * time.Hour)
+		decide(t, store, waits.RunID, approve, "")
+		result, err := newRunner(t, opts).Resume(t.Context(), waits.RunID, runner.ResumeOptions{})
+		if err != nil || result.Text != "Done: a" {
+			t.Errorf("%+v %+v, %v", result, result.Waiting, err)
+		}
+	})
+}
