@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -70,6 +71,9 @@ func (x *run) park(ctx context.Context, w *selvage.Waiting) (*Result, error) {
 	if err := x.checkpoint(ctx, checkpoint{reason: x.pausing(), runs: []selvage.RunUpdate{update}}); err != nil {
 		return nil, err
 	}
+	if err := x.lookAtChildren(ctx); err != nil {
+		return nil, err
+	}
 	goes, err := x.ripe(&selvage.Run{ID: x.id, Status: selvage.RunWaiting, Spec: &x.spec, Waiting: w})
 	if err != nil {
 		return nil, err
@@ -82,6 +86,23 @@ func (x *run) park(ctx context.Context, w *selvage.Waiting) (*Result, error) {
 	}
 	_, err = x.at(ctx, selvage.Scene{Moment: selvage.MomentRunStart})
 	return nil, err
+}
+
+// lookAtChildren sees to children of the run that ended before it was recorded
+// that calls wait for them, so that whoever ended them found nobody to tell.
+func (x *run) lookAtChildren(ctx context.Context) error {
+	if !slices.ContainsFunc(x.questions(), func(q Question) bool { return q.Ticket.Child != nil }) {
+		return nil
+	}
+	err := catchUpWithChildren(ctx, x.store, &selvage.Run{ThreadID: x.thread, Status: selvage.RunWaiting}, x.log)
+	if err == nil {
+		err = x.absorb(ctx)
+	}
+	x.flush()
+	if err != nil {
+		return &StateError{ThreadID: x.thread, RunID: x.id, Reason: selvage.ReasonDecision, Err: err}
+	}
+	return nil
 }
 
 // ripe reports whether the run, as it is recorded, can go on.

@@ -270,3 +270,34 @@ func TestCancelWhileAChildWorks(t *testing.T) {
 		t.Errorf("budget %+v", s)
 	}
 }
+
+// A child that waits may end while the call that spawned it is not yet
+// recorded to wait for it: here because another call of the turn still runs.
+// The run goes on with what it came to all the same.
+func TestChildEndsBeforeItIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	store, waits := newSpy(), make(chan selvage.RunID, 1)
+	store.after = func(_ int, set *selvage.ChangeSet) error {
+		if len(set.Runs) == 1 && set.Runs[0].Status == selvage.RunWaiting {
+			store.after = nil
+			waits <- set.RunID
+		}
+		return nil
+	}
+	h := newHouse(t, store)
+	h.opts.ToolCalls = selvage.ToolCallsParallel
+	// It decides for the child, as a person would, and has it go on.
+	h.opts.Tools = append(h.opts.Tools, tool.Func("busy", "", func(ctx context.Context, _ struct{}) (string, error) {
+		child := <-waits
+		if _, err := runner.Decide(ctx, h.store, child, approve, ""); err != nil {
+			return "", err
+		}
+		_, err := h.runner().Resume(ctx, child, runner.ResumeOptions{})
+		return "made it", err
+	}, tool.Options{Effect: selvage.EffectNone}))
+	result := mustRun(t, h.runner(), "t", spawnGuarded+` && busy {}`)
+	if got := strings.Join(results(t, h.store, "t"), "; "); result.Waiting != nil || !strings.Contains(got, "Done: a") || !strings.Contains(got, "made it") {
+		t.Errorf("%+v, results %s", result, got)
+	}
+	checkComplete(t, h.store, "t")
+}
