@@ -64,6 +64,9 @@ func (x *run) takeUp(ctx context.Context) {
 		return
 	}
 	x.left(x.id)
+	if c.Step <= x.answers {
+		return // that answer is recorded, with what it used; the checkpoint may have estimated more
+	}
 	x.usage, x.cost = x.usage.Max(c.RunUsage), max(x.cost, c.RunCost)
 	if x.onPartial != Restart && c.Step == x.answers+1 && c.Text != "" && len(c.Calls) == 0 && c.InFlight == nil {
 		x.partial = c
@@ -78,6 +81,9 @@ func (x *run) totalsOf(ctx context.Context, open *selvage.Run, end *selvage.RunU
 		return
 	}
 	x.left(open.ID)
+	if c.Step <= open.Steps {
+		return
+	}
 	usage, cost := open.Usage.Max(c.RunUsage), max(open.Cost, c.RunCost)
 	end.Usage, end.Cost = &usage, &cost
 }
