@@ -23,14 +23,16 @@ func (x *run) attend(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(done)
 		none := 0
+		var looked selvage.Version // at it already; what a checkpoint took in may still be unheeded
 		for sleep(ctx, attention) == nil {
 			if !x.flying.Load() {
 				continue
 			}
 			head, err := x.store.Load(ctx, x.thread, selvage.LoadOptions{Messages: &none})
-			if err != nil || int64(head.Thread.Version) == x.seen.Load() || head.OpenRun == nil || head.OpenRun.ID != x.id {
+			if err != nil || head.Thread.Version == looked || head.OpenRun == nil || head.OpenRun.ID != x.id {
 				continue
 			}
+			looked = head.Thread.Version
 			if asked := endRequested(head.State, head.OpenCalls); asked != nil {
 				end(asked)
 				return

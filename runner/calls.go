@@ -27,6 +27,7 @@ type task struct {
 	unknown  bool                // the verdict is that it may or may not have happened
 	ticket   *selvage.Ticket     // what it has to wait for first
 	decision *selvage.Decision   // on which it goes on
+	edited   bool                // its arguments are those of a decision
 }
 
 // plan judges open calls and journals the start of those that are about to
@@ -95,6 +96,9 @@ func (x *run) judge(ctx context.Context, o *openCall, c *selvage.Call) task {
 	if t.bound != nil && !offered(o.offer, o.call.Name) {
 		t.bound = nil
 	}
+	if v, ok := x.doc.Get(argumentsAt(o.call.ID)); ok {
+		t.edit(v.AppendJSON(nil))
+	}
 	if c != nil && c.Decision != nil && c.Status != selvage.CallStarted {
 		x.heed(&t, c)
 	}
@@ -144,8 +148,17 @@ func (x *run) heed(t *task, c *selvage.Call) {
 		result := resultOf(d.Result)
 		t.verdict = &result
 	case d.Arguments != nil:
-		t.call.Arguments = d.Arguments
+		t.edit(d.Arguments)
 	}
+}
+
+// edit replaces the arguments of a call by those that were decided on.
+func (t *task) edit(arguments json.RawMessage) { t.call.Arguments, t.edited = arguments, true }
+
+// argumentsAt is where a call that waits keeps the arguments that were decided
+// on before: the next decision need not repeat them.
+func argumentsAt(callID string) state.Pointer {
+	return state.At(state.CallsKey, callID, "__arguments")
 }
 
 // resultOf makes the result of a call of what a decision says it is.

@@ -105,7 +105,6 @@ func unsettled(err error) bool {
 func (x *run) confirm(set *selvage.ChangeSet, receipt *selvage.Receipt) {
 	added := numbered(set, receipt)
 	x.version, x.base = receipt.Version, x.doc
-	x.seen.Store(int64(x.version))
 	x.pending, x.unsure = delta{}, nil
 	x.note(set, receipt.At)
 	x.remember(added)

@@ -84,6 +84,7 @@ func (x *run) take(c *selvage.Change) (*IncompatibleError, error) {
 		x.held = append(x.held, committed(x.thread, x.step, &set, added, &selvage.Receipt{Version: c.Version, At: c.At})...)
 	} else {
 		found = x.contradiction(c, &set)
+		x.outdone(&set)
 	}
 	if set.Rewind == nil { // after a rewind the run is over
 		if x.base, err = c.ApplyState(x.base); err != nil {
@@ -91,7 +92,6 @@ func (x *run) take(c *selvage.Change) (*IncompatibleError, error) {
 		}
 	}
 	x.version = c.Version
-	x.seen.Store(int64(x.version))
 	x.belong(set.Thread)
 	x.note(&set, c.At)
 	x.remember(added)

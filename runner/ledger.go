@@ -3,7 +3,6 @@ package runner
 import (
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -25,7 +24,6 @@ type ledger struct {
 	base    state.Document           // recorded
 	window  []selvage.Message        // the last recorded ones; may hold more than keep
 	calls   map[string]*selvage.Call // recorded calls that have not ended
-	seen    atomic.Int64             // version, for whoever watches from another goroutine
 
 	doc     state.Document // base with what is pending
 	pending delta
@@ -82,7 +80,6 @@ func (d *delta) drop(a attempt) {
 func (l *ledger) load(head *selvage.Head) {
 	l.version, l.base, l.doc = head.Thread.Version, head.State, head.State
 	l.window, l.pending, l.unsure = head.Messages, delta{}, nil
-	l.seen.Store(int64(l.version))
 	l.user = head.Thread.UserID
 	l.calls = make(map[string]*selvage.Call, len(head.OpenCalls))
 	for i := range head.OpenCalls {

@@ -230,6 +230,9 @@ func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 	}
 	switch todo := x.todo; {
 	case len(todo) > 0:
+		if err := x.halted(ctx); err != nil {
+			return nil, err // asked for while the model answered
+		}
 		x.todo = nil
 		return nil, x.perform(ctx, todo)
 	case len(x.open) > 0:

@@ -17,7 +17,7 @@ func (x *run) due(ctx context.Context) ([]task, error) {
 	if len(x.open) == 0 {
 		return nil, nil
 	}
-	if err := x.arrive(x.open); err != nil {
+	if err := x.arrive(ctx, x.open); err != nil {
 		return nil, err
 	}
 	if err := x.endAsked(); err != nil {
@@ -67,7 +67,7 @@ func (x *run) answerInTurn(ctx context.Context, todo []task) error {
 			x.putBack(t)
 			continue
 		}
-		if err := ended(ctx); err != nil {
+		if err := x.halted(ctx); err != nil {
 			return err
 		}
 		once := x.status(t.call.ID) == selvage.CallStarted

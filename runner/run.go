@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/caps"
+	"github.com/selvagehq/selvage/state"
 )
 
 // run is one run while this process leads it. It belongs to one goroutine.
@@ -52,11 +53,12 @@ type run struct {
 	partials   []selvage.RunID           // that may have left a stream checkpoint
 	superseded bool                      // by an answer that is recorded or to be
 
-	touched map[string]bool // calls journalled here as started, or begun here; true if their tool was begun
-	open    []openCall      // calls of the run without a result, in order
-	todo    []task          // what there is to do about those of the answer just given
-	news    bool            // a result came that the model has not been shown in answer to its call
-	flying  atomic.Bool     // a model or a tool is at work
+	touched map[string]bool        // calls journalled here as started, or begun here; true if their tool was begun
+	open    []openCall             // calls of the run without a result, in order
+	todo    []task                 // what there is to do about those of the answer just given
+	arrived map[string]state.Patch // calls that something came for that is being recorded, and the patch that takes it
+	news    bool                   // a result came that the model has not been shown in answer to its call
+	flying  atomic.Bool            // a model or a tool is at work
 }
 
 // outlet is where the events of a run go.

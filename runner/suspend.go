@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,11 @@ func (x *run) suspend(t *task, ticket selvage.Ticket) {
 		u.Effect = t.bound.Spec().Effect
 	}
 	x.journal(u)
+	if t.edited {
+		if v, err := state.ParseValue(t.call.Arguments); err == nil {
+			_ = x.patch(sourceStep, state.Patch{state.Set(argumentsAt(t.call.ID), v)}) // a place of its own
+		}
+	}
 }
 
 // completeTicket fills in what a ticket leaves out, or says why it cannot be.
@@ -86,7 +92,12 @@ func completeTicket(t *selvage.Ticket) (json.RawMessage, error) {
 
 // arrive takes up for the suspended calls what has come for them without being
 // recorded with them: decisions that were early, signals, and their time.
-func (x *run) arrive(open []openCall) error {
+//
+// What comes for a call that is recorded as suspended is recorded before
+// anything is done about it: another could decide on it otherwise.
+func (x *run) arrive(ctx context.Context, open []openCall) error {
+	race := false
+	x.arrived = make(map[string]state.Patch)
 	for i := range open {
 		c := x.journalled(open[i].call.ID)
 		if c == nil || c.Status != selvage.CallSuspended {
@@ -111,8 +122,33 @@ func (x *run) arrive(open []openCall) error {
 			return err
 		}
 		x.journal(u)
+		x.arrived[c.ID] = used
+		race = race || x.calls[c.ID] != nil && x.calls[c.ID].Status == selvage.CallSuspended
 	}
+	if race {
+		if err := x.checkpoint(ctx, checkpoint{reason: selvage.ReasonDecision}); err != nil {
+			return err
+		}
+	}
+	x.arrived = nil
 	return nil
+}
+
+// outdone takes back what has arrived for calls that somebody else has decided
+// on meanwhile, in a change that is recorded.
+func (x *run) outdone(set *selvage.ChangeSet) {
+	for i := range set.Calls {
+		u := &set.Calls[i]
+		used, ok := x.arrived[u.CallID]
+		if u.Decision == nil || !ok {
+			continue
+		}
+		delete(x.arrived, u.CallID)
+		x.pending.calls = slices.DeleteFunc(x.pending.calls, func(p selvage.CallUpdate) bool { return p.CallID == u.CallID && p.Decision != nil })
+		x.pending.patches = slices.DeleteFunc(x.pending.patches, func(p selvage.StatePatch) bool {
+			return p.Source == sourceRequest && len(used) == 1 && len(p.Ops) == 1 && p.Ops[0].Path == used[0].Path
+		})
+	}
 }
 
 // arrived finds what lets a suspended call go on: the decision, and the patch

@@ -25,7 +25,7 @@ func (x *run) judgeUnknown(ctx context.Context, t *task, c *selvage.Call) {
 	if d, err := c.Decided(); err == nil && d != nil {
 		t.decision = d
 		if d.Arguments != nil {
-			t.call.Arguments = d.Arguments
+			t.edit(d.Arguments)
 		}
 	}
 	switch t.bound.Spec().OnUnknown {
