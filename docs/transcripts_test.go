@@ -15,7 +15,8 @@ import (
 
 // TestTranscripts does what the console blocks of the documents show, one after
 // the other, and holds the program to what they print. Ids and times differ from
-// one time to the next, and how wide a column is with them.
+// one time to the next, and how wide a column is with them. YAML that is named by
+// a comment before it is the file of that name.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	shown := 0
@@ -25,6 +26,11 @@ func TestTranscripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		home := t.TempDir()
+		for _, m := range regexp.MustCompile("(?s)<!-- ([a-z]+\\.yaml) -->\n```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
+			if err := os.WriteFile(filepath.Join(home, m[1]), []byte(m[2]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, block := range regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(string(page), -1) {
 			for _, example := range strings.Split("\n"+block[1], "\n$ ")[1:] {
 				shown++
