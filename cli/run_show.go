@@ -16,7 +16,7 @@ type runDocument struct {
 	selvage.Run
 	Bounds   selvage.Limits   `json:"bounds"` // the limits in force
 	Tickets  []ticketDocument `json:"tickets"`
-	Decide   []string         `json:"decide,omitempty"` // commands with which a waiting run goes on that has no tickets
+	Decide   []string         `json:"decide,omitempty"` // commands with which a run goes on that waits without tickets, or that nobody leads
 	Turns    []turnDocument   `json:"turns"`
 	Partial  *partialDocument `json:"partial,omitempty"` // the answer it is in the middle of, or was when it ended
 	Beside   *turnSpending    `json:"beside,omitempty"`  // what attempts cost that came to no answer
@@ -92,7 +92,7 @@ func (a *app) runDocument(ctx context.Context, store selvage.Store, run *selvage
 	if doc.Tickets, err = a.openTickets(ctx, store, run, head); err != nil {
 		return nil, nil, err
 	}
-	if run.Waiting != nil && len(doc.Tickets) == 0 {
+	if len(doc.Tickets) == 0 && (run.Waiting != nil || doc.Lease == nil) {
 		doc.Decide = a.goesOn(run)
 	}
 	return doc, s, nil

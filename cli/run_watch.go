@@ -74,6 +74,9 @@ func (w *runWatching) watch(ctx context.Context, store selvage.Store, run *selva
 	if err != nil {
 		return err
 	}
+	if err := w.tellAbandoned(ctx, store); err != nil {
+		return err
+	}
 	// The status that the events told last. What is told may be behind what
 	// is, so the run itself is not asked until they are all read.
 	last := selvage.RunRunning
@@ -104,6 +107,23 @@ func (w *runWatching) watch(ctx context.Context, store selvage.Store, run *selva
 		}
 	}
 	return nil
+}
+
+// tellAbandoned says of a run whose process is no more that somebody has to go on
+// with it, or else there is nothing to watch.
+func (w *runWatching) tellAbandoned(ctx context.Context, store selvage.Store) error {
+	if w.run.Status != selvage.RunRunning {
+		return nil
+	}
+	head, err := bareHead(ctx, store, w.run.ThreadID)
+	if err != nil || leader(head) != nil {
+		return err
+	}
+	now, err := findRun(ctx, store, w.run.ID) // it may just have ended
+	if err == nil && now.Status == selvage.RunRunning {
+		w.note("nobody leads run %s; go on with: %s", now.ID, w.goesOn(now)[0])
+	}
+	return err
 }
 
 // begin is the position before the first event to tell.

@@ -345,7 +345,11 @@ func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 	case errors.As(cause, &asked):
 		return asked.outcome()
 	case ended(ctx) != nil:
-		return selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: ended(ctx).Error()}
+		detail := ended(ctx).Error()
+		if ended(ctx) == context.Canceled { // nobody said why
+			detail = "it was interrupted"
+		}
+		return selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: detail}
 	case errors.As(err, &hook):
 		outcome.Code = CodeHook
 	case errors.Is(err, errEmpty):

@@ -175,11 +175,12 @@ func TestSomeWait(t *testing.T) {
 			}
 			decide(t, store, waits.RunID, approve, waits.Tickets[0].Ticket.ID)
 			result, err := newRunner(t, opts).Resume(t.Context(), waits.RunID, runner.ResumeOptions{})
-			if err != nil || result.Outcome.Kind != selvage.OutcomeCompleted || result.Steps != 3 || ran.Load() != 1 {
+			if err != nil || result.Outcome.Kind != selvage.OutcomeCompleted || result.Steps != 3 || ran.Load() != 1 ||
+				result.Text != "Done: a; deployed to prod" {
 				t.Errorf("resumed: %+v, %v; ran %d times", result, err, ran.Load())
 			}
 			got := transcript(m.requests[2].Messages)
-			want = strings.Replace(want, "[waiting for a decision]", "deployed to prod", 1) + "assistant: Done: a; [waiting for a decision]\nuser: [The result of deploy has arrived; it stands at its call "
+			want = strings.Replace(want, "[waiting for a decision]", "deployed to prod", 1) + "assistant: Done: a; [waiting for a decision]\n(user): [The result of deploy has arrived; it stands at its call "
 			if !strings.HasPrefix(got, want) {
 				t.Errorf("then the model was given\n%swant\n%s", got, want)
 			}

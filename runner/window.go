@@ -220,7 +220,9 @@ func announced(messages, view []selvage.Message) []selvage.Message {
 	if len(notes) == 0 {
 		return view
 	}
-	return append(view, selvage.UserText(strings.Join(notes, "\n")))
+	note := selvage.UserText(strings.Join(notes, "\n"))
+	note.Visibility = selvage.VisibleInternal // no user said it
+	return append(view, note)
 }
 
 // shownText is the text of a message as the model is given it.

@@ -19,7 +19,8 @@
 //	context                        Context: M messages, first "..."
 //	anything else                  You said: TEXT
 //
-// Commands are lower case, and white space around them does not count. What
+// A message that is internal is a note of who runs the conversation, not the
+// user's. Commands are lower case, and white space around them does not count. What
 // only resembles a command is "anything else": a call whose arguments are not a
 // JSON object, an unknown class, a negative number, or one above a million (for
 // tokens, a million million). TEXT is repeated as it came. The attempt that fail

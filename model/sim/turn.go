@@ -25,15 +25,24 @@ type turn struct {
 // A long loop pushes the message that asked for it out of the window. Without a
 // user message the calls themselves say what is going on: they are answered as
 // the command that must have made them.
+//
+// An internal message of the user role is a note of who runs the conversation,
+// such as that a result came late. It is a command only if there is no other.
 func read(messages []selvage.Message) turn {
 	t := turn{messages: messages, user: -1, asked: -1}
+	noted := -1
 	for i := range messages {
 		switch m := &messages[i]; {
+		case m.Role == selvage.RoleUser && m.Internal():
+			noted = i
 		case m.Role == selvage.RoleUser:
 			t.user, t.asked = i, -1
 		case len(m.ToolCalls) > 0:
 			t.asked = i
 		}
+	}
+	if t.user < 0 && t.asked < 0 {
+		t.user = noted
 	}
 	switch {
 	case t.user >= 0:

@@ -82,8 +82,14 @@ func shell(opts Shell) tool.Tool {
 			if err != nil {
 				return err
 			}
-			return tool.Suspend(selvage.Ticket{Reason: selvage.WaitApproval, Message: "run: " + clip(in.Command, 400), Details: details})
+			return tool.Suspend(selvage.Ticket{Reason: selvage.WaitApproval, Message: "run: " + onOneLine(clip(in.Command, 400)), Details: details})
 		}})
+}
+
+// onOneLine shows a command on one line: who approves it must see that there are
+// several, where a line break shown as a space would make them look like one.
+func onOneLine(command string) string {
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(command)
 }
 
 func checkCommand(command string) error {

@@ -78,6 +78,9 @@ func TestShellAllow(t *testing.T) {
 				s.Ticket.Reason != selvage.WaitApproval || !strings.HasPrefix(s.Ticket.Message, "run: ") {
 				t.Errorf("%q: ticket %+v, %v", command, s.Ticket, err)
 			}
+			if strings.ContainsAny(s.Ticket.Message, "\n\r") {
+				t.Errorf("%q: %q shows the second line as if it belonged to the first", command, s.Ticket.Message)
+			}
 		}
 	}
 	for _, command := range []string{"", " \n", strings.Repeat("x", 40<<10), "a\x00b"} {
