@@ -19,16 +19,19 @@ import (
 // moody is a model whose every answer is drawn: text, calls, half an answer, a
 // failure, nothing at all.
 type moody struct {
-	draw  *rapid.T
-	turns int // answers with calls left; then it says goodbye
-	asked int
+	draw      *rapid.T
+	turns     int // answers with calls left; then it says goodbye
+	asked     int
+	meanwhile func() // called with each request; nil is nothing
 }
 
 func (m *moody) Name() string { return "test/moody" }
 
 func (m *moody) Stream(_ context.Context, req model.Request) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
-		m.asked++
+		if m.asked++; m.meanwhile != nil {
+			m.meanwhile()
+		}
 		give := func(chunks ...model.Chunk) bool {
 			for _, c := range chunks {
 				if !yield(c, nil) {
@@ -71,7 +74,7 @@ func (m *moody) Stream(_ context.Context, req model.Request) iter.Seq2[model.Chu
 // call draws a call of one of the tools, or of none, with arguments that may
 // not be valid.
 func (m *moody) call(i int) *selvage.ToolCall {
-	name := rapid.SampledFrom([]string{"none", "idempotent", "once", "ask", "gated", "nowhere"}).Draw(m.draw, "tool")
+	name := rapid.SampledFrom([]string{"none", "idempotent", "once", "ask", "gated", "nowhere", "hold", "steps", "probe", "retry"}).Draw(m.draw, "tool")
 	args := rapid.SampledFrom([]string{`{"do":"say"}`, `{"do":"say"}`, `{"do":"set"}`, `{"do":"add"}`, `{"do":"fail"}`, `{"do":"panic"}`, `{"wrong":1}`}).Draw(m.draw, "arguments")
 	return &selvage.ToolCall{ID: fmt.Sprintf("c%d", i), Name: name, Arguments: json.RawMessage(args)}
 }
@@ -82,8 +85,10 @@ type doIn struct {
 
 // acts counts how often each call was carried out.
 type acts struct {
-	mu   sync.Mutex
-	once map[string]int // by idempotency key; guarded by mu
+	mu     sync.Mutex
+	once   map[string]int  // by idempotency key; guarded by mu
+	steps  map[string]bool // that were recorded; guarded by mu
+	faults []string        // guarded by mu
 }
 
 // tools are the tools of the fuzzed agent.
@@ -116,11 +121,11 @@ func (a *acts) tools() []tool.Tool {
 	gate := func(context.Context, *tool.Call) error {
 		return tool.Suspend(selvage.Ticket{Reason: selvage.WaitApproval, Message: "may I?"})
 	}
-	return []tool.Tool{
+	return append(a.patient(), []tool.Tool{
 		tool.New("none", "", do, tool.Options{Effect: selvage.EffectNone}),
 		tool.New("idempotent", "", do, tool.Options{Effect: selvage.EffectIdempotent}),
 		tool.New("once", "", once, tool.Options{Effect: selvage.EffectOnce, OnUnknown: tool.AskUnknown}),
 		tool.New("ask", "", ask, tool.Options{Effect: selvage.EffectNone}),
 		tool.New("gated", "", once, tool.Options{Effect: selvage.EffectOnce, OnUnknown: tool.FailUnknown, Gate: gate}),
-	}
+	}...)
 }

@@ -37,6 +37,9 @@ func TestFuzzScripts(t *testing.T) {
 				"cancel":  m.cancel,
 				"meddle":  m.meddle,
 				"rewind":  m.rewind,
+				"signal":  m.signal,
+				"early":   m.early,
+				"raise":   m.raise,
 			})
 		})
 	})
@@ -56,7 +59,7 @@ type machine struct {
 }
 
 func newMachine(t *testing.T, draw *rapid.T) *machine {
-	m := &machine{t: t, draw: draw, store: inmem.New(inmem.Options{}), acts: &acts{once: make(map[string]int)}, allowed: make(map[string]int),
+	m := &machine{t: t, draw: draw, store: inmem.New(inmem.Options{}), acts: &acts{once: make(map[string]int), steps: make(map[string]bool)}, allowed: make(map[string]int),
 		mode: rapid.SampledFrom([]selvage.ToolCalls{selvage.ToolCallsSequential, selvage.ToolCallsParallel, selvage.ToolCallsBatch}).Draw(draw, "mode")}
 	if _, err := m.store.Append(t.Context(), fuzzThread, selvage.ChangeSet{Patches: []selvage.StatePatch{{Ops: state.Patch{state.Set("/value", state.String("none"))}}}}, selvage.New()); err != nil {
 		draw.Fatal(err)
@@ -73,7 +76,7 @@ func (m *machine) begin(draw *rapid.T) {
 	case "loses":
 		m.process.silent = rapid.IntRange(1, 8).Draw(draw, "silent")
 	}
-	r, err := runner.New(runner.Options{Store: m.process, Model: &moody{draw: draw, turns: rapid.IntRange(0, 4).Draw(draw, "turns")},
+	r, err := runner.New(runner.Options{Store: m.process, Model: &moody{draw: draw, turns: rapid.IntRange(0, 4).Draw(draw, "turns"), meanwhile: m.meanwhile}, MaxTurns: rapid.SampledFrom([]int{0, 2}).Draw(draw, "limit"),
 		Tools: m.acts.tools(), ToolCalls: m.mode, Owner: selvage.Owner{Name: "fuzz", Token: selvage.NewID()}, Retry: runner.Retry{Attempts: 3, Initial: 1, Max: 1}})
 	if err != nil {
 		draw.Fatal(err)
@@ -142,14 +145,15 @@ func (m *machine) decide(draw *rapid.T) {
 	if d.Action == selvage.DecisionResume && rapid.Bool().Draw(draw, "with a result") {
 		d.Result = []byte(`"as decided"`)
 	}
-	first, err := runner.Decide(m.t.Context(), m.store, open.ID, d, q.Ticket.ID)
+	target := q.Call.ID // several may wait under one ticket
+	first, err := runner.Decide(m.t.Context(), m.store, open.ID, d, target)
 	if err != nil || first.Status != runner.Recorded {
 		draw.Fatalf("decision on %+v: %+v, %v", q, first, err)
 	}
 	if q.Ticket.Unknown && d.Action == selvage.DecisionResume && d.Result == nil {
 		m.allowed[q.Call.ID]++
 	}
-	second, err := runner.Decide(m.t.Context(), m.store, open.ID, first.Decision, q.Ticket.ID)
+	second, err := runner.Decide(m.t.Context(), m.store, open.ID, first.Decision, target)
 	if err != nil || second.Status != runner.Repeated {
 		draw.Fatalf("the same decision again: %+v, %v", second, err)
 	}
@@ -209,6 +213,9 @@ func (m *machine) check(draw *rapid.T) {
 		if n > 1+m.allowed[key] {
 			draw.Error(fmt.Sprintf("call %s, whose effect is once, was carried out %d times, and decided to be %d times more", key, n, m.allowed[key]))
 		}
+	}
+	for _, fault := range m.acts.faults {
+		draw.Error(fault)
 	}
 	if draw.Failed() {
 		draw.FailNow()
