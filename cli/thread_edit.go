@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,6 +58,9 @@ func editPatch(sets, deletes []string) (state.Patch, error) {
 		if err != nil {
 			return nil, usage(example, "--set: %v", err)
 		}
+		if err := ownKey(at); err != nil {
+			return nil, err
+		}
 		v, err := state.ParseValue([]byte(value))
 		if err != nil {
 			return nil, usage(example+"; text needs its quotes", "--set %s: %q is not JSON: %v", path, value, err)
@@ -68,10 +72,23 @@ func editPatch(sets, deletes []string) (state.Patch, error) {
 		if err != nil {
 			return nil, usage(example, "--delete: %v", err)
 		}
+		if err := ownKey(at); err != nil {
+			return nil, err
+		}
 		patch = append(patch, state.Delete(at))
 	}
 	if len(patch) == 0 {
 		return nil, usage(example, "nothing to change: --set and --delete are missing")
 	}
 	return patch, nil
+}
+
+// ownKey refuses a path at which runs keep what they need to go on: other
+// values there would make them end, or do something again.
+func ownKey(at state.Pointer) error {
+	reserved := []string{state.RunKey, state.BudgetsKey, state.CallsKey, state.ContextKey, state.SpecsKey}
+	if tokens := at.Tokens(); len(tokens) > 0 && slices.Contains(reserved, tokens[0]) {
+		return usage("`selvage run --help` lists what changes runs", "%s belongs to runs", at)
+	}
+	return nil
 }
