@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/runner"
 )
 
 // eraseDocument is an erasure in JSON.
@@ -17,6 +19,8 @@ type eraseDocument struct {
 	ChangeID string                  `json:"change_id"`
 	Replayed bool                    `json:"replayed,omitempty"`
 	Erased   []selvage.ErasedMessage `json:"erased"`
+	// Summaries are the ids of those of them that were made of the others.
+	Summaries []string `json:"summaries"`
 }
 
 func (a *app) threadEraseCommand() *cobra.Command {
@@ -28,7 +32,8 @@ func (a *app) threadEraseCommand() *cobra.Command {
 		Long: `Take the content of messages out of a thread, for good. Their ids, roles and
 places stay, and a digest that proves that they were there and gives nothing
 away: ` + "`thread verify`" + ` holds as before. Every copy in the history of the thread
-goes. Copies in its title (which chat makes of the first message), its state, in
+goes, and so do summaries that were made of it: the conversation goes on without
+these. Copies in its title (which chat makes of the first message), its state, in
 other messages, in forks, exports and backups are yours to find; what the log
 says about title and state goes only with the whole thread, by ` + "`thread rm`" + `.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,18 +74,12 @@ func (a *app) erase(ctx context.Context, store selvage.Store, id selvage.ThreadI
 	if err != nil {
 		return err
 	}
-	one := 1
-	page, err := store.Changes(ctx, id, selvage.ChangeQuery{After: r.Version - 1, Limit: &one})
-	if err != nil {
+	doc := &eraseDocument{ID: id, Version: r.Version, Hash: r.Hash, ChangeID: r.ChangeID, Replayed: r.Replayed, Summaries: []string{}}
+	if doc.Erased, err = erasedBy(ctx, store, id, r.Version); err != nil {
 		return err
 	}
-	doc := &eraseDocument{ID: id, Version: r.Version, Hash: r.Hash, ChangeID: r.ChangeID, Replayed: r.Replayed, Erased: []selvage.ErasedMessage{}}
-	for i := range page.Items {
-		told, err := page.Items[i].Erasures()
-		if err != nil {
-			return err
-		}
-		doc.Erased = append(doc.Erased, told...)
+	if err := a.eraseSummaries(ctx, store, eraser, req.Messages, doc); err != nil {
+		return err
 	}
 	if err := a.tellLeft(ctx, store, id); err != nil {
 		return err
@@ -91,9 +90,47 @@ func (a *app) erase(ctx context.Context, store selvage.Store, id selvage.ThreadI
 			if m.Seq == 0 {
 				where = "a duplicate that was dropped"
 			}
+			if slices.Contains(doc.Summaries, m.ID) {
+				where += ", a summary that was made of it"
+			}
 			a.note("erased %s: %s, of version %d", m.ID, where, m.Version)
 		}
 	})
+}
+
+// eraseSummaries erases the summaries that were made of erased messages, in a
+// change of their own. If that fails the messages are erased all the same, and
+// the same command again makes up for it.
+func (a *app) eraseSummaries(ctx context.Context, store selvage.Store, eraser selvage.Eraser, messages []string, doc *eraseDocument) error {
+	summaries, err := runner.CoveringSummaries(ctx, store, doc.ID, messages)
+	if err != nil || len(summaries) == 0 {
+		return err
+	}
+	r, err := eraser.Erase(ctx, doc.ID, selvage.EraseRequest{Messages: summaries})
+	if err != nil {
+		return hinted(fmt.Errorf("the messages are erased, but not the summaries that were made of them: %w", err), "the same command again erases these too")
+	}
+	told, err := erasedBy(ctx, store, doc.ID, r.Version)
+	doc.Version, doc.Hash, doc.Summaries, doc.Erased = r.Version, r.Hash, summaries, append(doc.Erased, told...)
+	return err
+}
+
+// erasedBy returns what the change of a version tells of erased messages.
+func erasedBy(ctx context.Context, store selvage.Store, id selvage.ThreadID, v selvage.Version) ([]selvage.ErasedMessage, error) {
+	one := 1
+	page, err := store.Changes(ctx, id, selvage.ChangeQuery{After: v - 1, Limit: &one})
+	if err != nil {
+		return nil, err
+	}
+	all := []selvage.ErasedMessage{}
+	for i := range page.Items {
+		told, err := page.Items[i].Erasures()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, told...)
+	}
+	return all, nil
 }
 
 // tellLeft tells of what was made of messages and stays: nobody looks for a
