@@ -92,6 +92,13 @@ func wakeParent(ctx context.Context, store selvage.Store, child *selvage.Run) er
 	return nil
 }
 
+// bereaved ends a call that waits for a run of which the thread was removed:
+// nobody else would.
+func bereaved(child *selvage.ChildRun) selvage.Decision {
+	return selvage.Decision{ID: "gone-" + string(child.RunID), Action: selvage.DecisionCancel, By: "runner",
+		Reason: fmt.Sprintf("run %s, which it spawned, is gone: its thread was removed", child.RunID)}
+}
+
 // aftermath sees to the end of a run that this process led, if anything
 // follows from it.
 func (x *run) aftermath(ctx context.Context) {
@@ -130,8 +137,17 @@ func catchUpWithChildren(ctx context.Context, store selvage.Store, waits *selvag
 		return err
 	}
 	for i := range head.OpenCalls {
-		if ticket, err := head.OpenCalls[i].Asks(); err == nil && ticket != nil && ticket.Child != nil {
+		c := &head.OpenCalls[i]
+		ticket, err := c.Asks()
+		if err != nil || ticket == nil || ticket.Child == nil || c.RunID != waits.ID {
+			continue
+		}
+		if _, err := FindRun(ctx, store, ticket.Child.RunID); !errors.Is(err, selvage.ErrNotFound) {
 			aftermath(ctx, store, ticket.Child.RunID, log)
+			continue
+		}
+		if _, err := Decide(ctx, store, waits.ID, bereaved(ticket.Child), c.ID); err != nil && !errors.As(err, new(*DoneError)) {
+			return err
 		}
 	}
 	return nil

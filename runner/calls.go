@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -142,6 +143,8 @@ func (x *run) heed(t *task, c *selvage.Call) {
 	}
 	t.decision = d
 	switch {
+	case d.Action == selvage.DecisionCancel && strings.HasPrefix(d.ID, "gone-") && waitedForChild(c):
+		t.verdict = failed(errors.New(d.Reason))
 	case d.Action != selvage.DecisionResume:
 		t.verdict, t.denied = deniedResult(d.Reason, waitsUnknown(c)), true
 	case d.Result != nil:

@@ -301,3 +301,23 @@ func TestChildEndsBeforeItIsWaitedFor(t *testing.T) {
 	}
 	checkComplete(t, h.store, "t")
 }
+
+// A call whose child is gone, for its thread was removed, has failed, and the
+// run goes on.
+func TestChildRemoved(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, newSpy())
+	parent, child := h.waits(spawnGuarded)
+	if err := h.store.Delete(t.Context(), child.ThreadID, selvage.DeleteReject); err != nil {
+		t.Fatal(err)
+	}
+	recovered, err := h.runner().Recover(t.Context())
+	if err != nil || len(recovered) != 1 || recovered[0].RunID != parent.ID || recovered[0].Result.Outcome.Kind != selvage.OutcomeCompleted {
+		t.Fatalf("recovered %+v, %v", recovered, err)
+	}
+	if text := transcript(load(t, h.store, "t").Messages); !strings.Contains(text, "tool: run "+string(child.ID)+", which it spawned, is gone: its thread was removed\n") {
+		t.Errorf("thread:\n%s", text)
+	}
+	checkComplete(t, h.store, "t")
+	verify(t, h.store, "t")
+}

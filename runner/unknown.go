@@ -86,3 +86,10 @@ func (x *run) maybeHappened(c *selvage.Call) bool {
 		return waitsUnknown(c)
 	}
 }
+
+// waitedForChild reports whether a call waits, or waited, for a run that it
+// spawned.
+func waitedForChild(c *selvage.Call) bool {
+	var t selvage.Ticket
+	return c.Suspension != nil && json.Unmarshal(c.Suspension, &t) == nil && t.Child != nil
+}
