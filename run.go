@@ -85,8 +85,17 @@ type Waiting struct {
 	LimitCode string `json:"limit_code,omitempty"`
 	Current   Amount `json:"current,omitempty"`
 	Max       Amount `json:"max,omitempty"`
+	// Escalation is what is proposed to do about the limit, if anything is.
+	Escalation Escalation `json:"escalation,omitzero"`
 	// Until is when the run can go on without anybody's doing.
 	Until *time.Time `json:"until,omitempty"`
+}
+
+// Escalation puts it to people to raise a limit that a run has reached. To
+// resume with its ticket raises it as proposed, to abort ends the run.
+type Escalation struct {
+	Ticket   string `json:"ticket"`
+	Proposed Amount `json:"proposed"` // the new limit
 }
 
 // Usage counts tokens as the provider reported them.

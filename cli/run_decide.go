@@ -58,7 +58,7 @@ func (d *deciding) completeTickets(cmd *cobra.Command, args []string, begun stri
 	var offered []string
 	if len(args) == 1 && d.prepare(cmd) == nil {
 		_ = d.onRun(forReading, func(ctx context.Context, store selvage.Store, run *selvage.Run) error { // nothing is offered then
-			tickets, err := d.ticketsOf(ctx, store, run)
+			tickets, err := d.asked(ctx, store, run)
 			for i := range tickets {
 				if strings.HasPrefix(tickets[i].ID, begun) {
 					offered = append(offered, tickets[i].ID+"\t"+oneLine(tickets[i].question()))
@@ -100,12 +100,21 @@ func (a *app) ticketsOf(ctx context.Context, store selvage.Store, run *selvage.R
 	return a.openTickets(ctx, store, run, head)
 }
 
+// asked are the tickets of a run, and that of the limit that it waits at.
+func (d *deciding) asked(ctx context.Context, store selvage.Store, run *selvage.Run) ([]ticketDocument, error) {
+	tickets, err := d.ticketsOf(ctx, store, run)
+	if limit := d.limitTicket(run); limit != nil {
+		tickets = append(tickets, *limit)
+	}
+	return tickets, err
+}
+
 // decide records the decision and then goes on with the run, if it can.
 func (d *deciding) decide(ctx context.Context, store selvage.Store, run *selvage.Run) error {
 	if d.ticket != "" && d.every {
 		return usage("leave one of them out", "--ticket and --all contradict each other")
 	}
-	tickets, err := d.ticketsOf(ctx, store, run)
+	tickets, err := d.asked(ctx, store, run)
 	if err != nil {
 		return err
 	}
@@ -276,6 +285,11 @@ func (d *deciding) past(s *story) (*decidedCall, error) {
 			found = &decidedCall{Status: runner.AlreadyDecided, CallID: c.ID, Name: c.Name, Ticket: c.Ticket, Decision: was}
 		}
 	}
+	for i := range s.limits {
+		if c := &s.limits[i]; (d.ticket == "" || d.ticket == c.Ticket) && (found == nil || !c.Decision.At.Before(found.Decision.At)) {
+			found = c
+		}
+	}
 	if found != nil && d.id != "" && found.Decision.ID == d.id {
 		found.Status = runner.Repeated
 	}
@@ -305,7 +319,7 @@ func (d *deciding) record(ctx context.Context, store selvage.Store, run *selvage
 func (d *deciding) tellDecided(c *decidedCall) {
 	switch c.Status {
 	case runner.Recorded:
-		d.note("%s: %s (call %s)", verdictOf(&c.Decision), c.Name, c.CallID)
+		d.note("%s: %s", verdictOf(&c.Decision), c.subject())
 	case runner.Buffered:
 		d.note("nothing asks for this yet; it is recorded for when something does")
 	default:
@@ -315,9 +329,17 @@ func (d *deciding) tellDecided(c *decidedCall) {
 	}
 }
 
+// subject is what was decided on.
+func (c *decidedCall) subject() string {
+	if c.CallID == "" {
+		return "the limit"
+	}
+	return fmt.Sprintf("%s (call %s)", c.Name, c.CallID)
+}
+
 // decidedText says that a call was decided before, by whom and when.
 func decidedText(c *decidedCall) string {
-	text := fmt.Sprintf("already decided: %s (call %s) was %s", c.Name, c.CallID, verdictOf(&c.Decision))
+	text := fmt.Sprintf("already decided: %s was %s", c.subject(), verdictOf(&c.Decision))
 	if c.Decision.By != "" {
 		text += " by " + c.Decision.By
 	}

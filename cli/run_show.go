@@ -92,7 +92,8 @@ func (a *app) runDocument(ctx context.Context, store selvage.Store, run *selvage
 	if doc.Tickets, err = a.openTickets(ctx, store, run, head); err != nil {
 		return nil, nil, err
 	}
-	if len(doc.Tickets) == 0 && (run.Waiting != nil || doc.Lease == nil) {
+	w := run.Waiting
+	if len(doc.Tickets) == 0 && (w != nil || doc.Lease == nil) || w != nil && w.Escalation.Ticket != "" {
 		doc.Decide = a.goesOn(run)
 	}
 	return doc, s, nil
@@ -117,6 +118,9 @@ func runFields(d *runDocument) [][2]string {
 	pairs := [][2]string{
 		{"id", string(r.ID)}, {"thread", string(r.ThreadID)}, {"agent", r.AgentID}, {"parent run", string(r.ParentRunID)},
 		{"status", standing(r)}, {"why", circumstance(r)}, {"error", r.Error},
+	}
+	if w := r.Waiting; w != nil && w.Escalation.Ticket != "" {
+		pairs = append(pairs, [2]string{"proposed", fmt.Sprintf("%s (ticket %s)", limitAsks(w), w.Escalation.Ticket)})
 	}
 	if spec := r.Spec; spec != nil {
 		pairs = append(pairs, [][2]string{

@@ -16,6 +16,8 @@ type story struct {
 	run    *selvage.Run
 	turns  []turnDocument
 	calls  []callDocument
+	limits []decidedCall  // what was decided about limits
+	raised string         // the ticket of the limit that it waited at last
 	index  map[string]int // of calls, by id
 	booked turnSpending   // what the run had used by the last change read
 	beside turnSpending   // what attempts cost that came to no answer
@@ -148,7 +150,13 @@ func (s *story) read(c *selvage.Change) error {
 	for i := range set.Calls {
 		s.journal(c, &set.Calls[i])
 	}
+	if d := runner.RequestedDecision(&set, s.raised); d != nil && s.raised != "" {
+		s.limits = append(s.limits, decidedCall{Status: runner.AlreadyDecided, Ticket: s.raised, Decision: *d})
+	}
 	for i := range set.Runs {
+		if u := &set.Runs[i]; u.ID == s.run.ID && u.Waiting != nil && u.Waiting.Escalation.Ticket != "" {
+			s.raised = u.Waiting.Escalation.Ticket
+		}
 		if u := &set.Runs[i]; u.ID == s.run.ID && u.Usage != nil && u.Cost != nil {
 			s.book(turnSpending{*u.Usage, *u.Cost}, len(s.turns) > turns)
 		}

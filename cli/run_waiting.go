@@ -14,8 +14,8 @@ import (
 // ticketDocument is a question that a run waits for, in JSON.
 type ticketDocument struct {
 	selvage.Ticket
-	CallID    string          `json:"call_id"`
-	Name      string          `json:"name"`                // of the tool
+	CallID    string          `json:"call_id,omitempty"`
+	Name      string          `json:"name,omitempty"`      // of the tool
 	Arguments json.RawMessage `json:"arguments,omitempty"` // of the call
 	Effect    selvage.Effect  `json:"effect,omitempty"`
 	Since     time.Time       `json:"since"`
@@ -32,6 +32,22 @@ func waitsFor(w *selvage.Waiting) string {
 		text += ": " + w.Message
 	}
 	return text
+}
+
+// limitTicket is the question whether to raise the limit that a run waits at;
+// nil if nothing is proposed.
+func (a *app) limitTicket(run *selvage.Run) *ticketDocument {
+	w := run.Waiting
+	if w == nil || w.Escalation.Ticket == "" {
+		return nil
+	}
+	return &ticketDocument{Ticket: selvage.Ticket{ID: w.Escalation.Ticket, Reason: w.Reason, Message: limitAsks(w)},
+		Since: run.UpdatedAt, Decide: a.goesOn(run)}
+}
+
+// limitAsks says what is proposed to do about a limit.
+func limitAsks(w *selvage.Waiting) string {
+	return fmt.Sprintf("raise %s from %s to %s", limitName(w.LimitCode), w.Max, w.Escalation.Proposed)
 }
 
 // limitName is the name of a limit, as --bump takes it, by its code.
@@ -167,6 +183,10 @@ func (t *ticketDocument) question() string {
 func (a *app) goesOn(run *selvage.Run) []string {
 	resume := []string{"run", "resume", quote(string(run.ID))}
 	w := run.Waiting
+	if w != nil && w.Escalation.Ticket != "" {
+		id := quote(string(run.ID))
+		return []string{a.again("run", "approve", id), a.again(append(resume, "--bump", limitName(w.LimitCode)+"="+usualBump(w.LimitCode))...), a.again("run", "deny", id)}
+	}
 	if w != nil && w.LimitCode != "" {
 		resume = append(resume, "--bump", limitName(w.LimitCode)+"="+usualBump(w.LimitCode))
 	}

@@ -117,11 +117,30 @@ func lift[T ~int | ~int64](b Bump, limit *T) error {
 // bumpFor is the bump that doubles the limit that a run has reached, or as much
 // as lets it go on.
 func bumpFor(w *selvage.Waiting) string {
-	name := strings.TrimSuffix(w.LimitCode, "_exceeded")
-	zero, err := ParseBump(name + "=0")
-	if err != nil {
-		return name + "=+10"
+	name, limit, current := amounts(w)
+	return name + "=+" + amountOf(name, max(limit, beyond(limit, current, 1)-limit, 1))
+}
+
+// raisedBy is what the limit that a run has reached is if it is multiplied, or
+// at least so high that the run can go on.
+func raisedBy(w *selvage.Waiting, factor int) selvage.Amount {
+	name, limit, current := amounts(w)
+	return selvage.Amount(amountOf(name, beyond(limit, current, int64(factor))))
+}
+
+// beyond multiplies a limit, to the most there is, and to more than what was
+// used in any case.
+func beyond(limit, current, factor int64) int64 {
+	if limit > math.MaxInt64/factor {
+		return math.MaxInt64
 	}
+	return max(limit*factor, min(current, math.MaxInt64-1)+1)
+}
+
+// amounts are the name of the limit that a run has reached, what it is, and
+// what was used.
+func amounts(w *selvage.Waiting) (name string, limit, current int64) {
+	name = strings.TrimSuffix(w.LimitCode, "_exceeded")
 	amount := func(a selvage.Amount) int64 {
 		b, err := ParseBump(name + "=" + string(a))
 		if err != nil {
@@ -129,12 +148,16 @@ func bumpFor(w *selvage.Waiting) string {
 		}
 		return b.Amount
 	}
-	by := max(amount(w.Max), amount(w.Current)-amount(w.Max)+1, 1)
-	switch zero.Limit {
+	return name, amount(w.Max), amount(w.Current)
+}
+
+// amountOf is an amount of a limit as [ParseBump] reads it.
+func amountOf(limit string, amount int64) string {
+	switch limit {
 	case "spend":
-		return name + "=+" + selvage.Money(by).String()
+		return selvage.Money(amount).String()
 	case "duration":
-		return name + "=+" + time.Duration(by).String()
+		return time.Duration(amount).String()
 	}
-	return name + "=+" + strconv.FormatInt(by, 10)
+	return strconv.FormatInt(amount, 10)
 }

@@ -43,7 +43,7 @@ func TestCancelWhereItIsLed(t *testing.T) {
 					})
 					result, err := r.Run(t.Context(), "t", runner.Text(say))
 					<-told
-					want := selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: "the run was cancelled: enough"}
+					want := selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: "enough"}
 					if result.Outcome != want || !errors.Is(err, context.Canceled) || time.Since(began) > 12*time.Second {
 						t.Errorf("outcome %+v after %s: %v", result.Outcome, time.Since(began), err)
 					}
@@ -102,7 +102,7 @@ func TestCancelWhatNobodyLeads(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		run, err := runner.FindRun(t.Context(), store, id)
-		want := selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: "the run was cancelled: over"}
+		want := selvage.Outcome{Kind: selvage.OutcomeCancelled, Detail: "over"}
 		if err != nil || run.Outcome == nil || *run.Outcome != want {
 			t.Errorf("%s: %+v, %v", name, run, err)
 		}

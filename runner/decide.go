@@ -28,7 +28,7 @@ type Decided struct {
 	Status   DecidedStatus
 	ThreadID selvage.ThreadID
 	RunID    selvage.RunID
-	CallID   string // the call it is about; empty if it was buffered
+	CallID   string // the call it is about; empty if it was buffered, or is about a limit
 	Ticket   string // the ticket it answers; empty if it was buffered
 	// Decision is the one that counts.
 	Decision selvage.Decision
@@ -38,26 +38,30 @@ type Decided struct {
 
 // String tells it in one line.
 func (d Decided) String() string {
-	by := ""
+	by, what := "", "call "+d.CallID
 	if d.Decision.By != "" {
 		by = " by " + d.Decision.By
 	}
+	if d.CallID == "" {
+		what = "ticket " + d.Ticket
+	}
 	switch d.Status {
 	case Recorded:
-		return fmt.Sprintf("%s of call %s is recorded", d.Decision.Action, d.CallID)
+		return fmt.Sprintf("%s of %s is recorded", d.Decision.Action, what)
 	case Repeated:
-		return fmt.Sprintf("this decision was recorded before: %s of call %s", d.Decision.Action, d.CallID)
+		return fmt.Sprintf("this decision was recorded before: %s of %s", d.Decision.Action, what)
 	case Buffered:
 		return fmt.Sprintf("nothing asks for this yet: %s is recorded for when something does", d.Decision.Action)
 	default:
-		return fmt.Sprintf("call %s was already decided%s: %s", d.CallID, by, d.Decision.Action)
+		return fmt.Sprintf("%s was already decided%s: %s", what, by, d.Decision.Action)
 	}
 }
 
 // Decide records a decision about a suspended call of an open run. It needs
 // neither model nor tools, and works whether or not a process leads the run.
 // The target is the id of a ticket or of a call; empty is the only call that
-// waits. What is not asked for yet is kept until it is.
+// waits, or the limit that the run waits at if none does. What is not asked for
+// yet is kept until it is.
 //
 // A decision is recorded once: that of an id which was recorded before, and any
 // about a call that was decided, changes nothing and is told so in the answer.
@@ -158,6 +162,13 @@ func (o *outsider) decide(ctx context.Context, d selvage.Decision, target string
 			answer.known(*past, d.ID)
 			return nil, nil
 		}
+	}
+	limit := o.escalates(target)
+	if (limit || target == "") && o.repeated(d.ID, answer) {
+		return nil, nil
+	}
+	if limit {
+		return o.decideLimit(ctx, d, answer)
 	}
 	call, ticket, err := o.target(target)
 	switch {

@@ -12,7 +12,8 @@ import (
 
 // past is what the log of a run says of decisions, and of calls that ended.
 type past struct {
-	decisions []pastDecision // the last one first
+	decisions []pastDecision       // the last one first
+	sets      []*selvage.ChangeSet // in which limits may have been decided on; the last one first
 	ended     map[string]selvage.CallStatus
 }
 
@@ -90,9 +91,10 @@ func (o *outsider) past(ctx context.Context) (*past, error) {
 
 // add takes in a change that is older than those before it.
 func (p *past) add(set *selvage.ChangeSet) {
+	p.addLimits(set)
 	for _, u := range slices.Backward(set.Calls) {
 		for i := range p.decisions {
-			if one := &p.decisions[i]; one.callID == u.CallID && one.ticket == "" {
+			if one := &p.decisions[i]; one.callID != "" && one.callID == u.CallID && one.ticket == "" {
 				one.ticket = u.Ticket
 			}
 		}
@@ -107,6 +109,26 @@ func (p *past) add(set *selvage.ChangeSet) {
 	for i := range set.Messages {
 		if m := &set.Messages[i]; m.Role == selvage.RoleTool && p.ended[m.ToolCallID] == "" {
 			p.ended[m.ToolCallID] = selvage.CallSucceeded
+		}
+	}
+}
+
+// addLimits takes in what was decided about limits: before the change in which a
+// run begins to wait at one comes the one that decides on it.
+func (p *past) addLimits(set *selvage.ChangeSet) {
+	if len(set.Patches) > 0 && set.Reason == selvage.ReasonDecision {
+		p.sets = append(p.sets, set)
+	}
+	for i := range set.Runs {
+		w := set.Runs[i].Waiting
+		if w == nil || w.Escalation.Ticket == "" {
+			continue
+		}
+		for _, later := range p.sets {
+			if d := RequestedDecision(later, w.Escalation.Ticket); d != nil {
+				p.decisions = append(p.decisions, pastDecision{ticket: w.Escalation.Ticket, decision: *d})
+				break
+			}
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (x *run) lookAtChildren(ctx context.Context) error {
 	if !slices.ContainsFunc(x.questions(), func(q Question) bool { return q.Ticket.Child != nil }) {
 		return nil
 	}
-	err := catchUpWithChildren(ctx, x.store, &selvage.Run{ThreadID: x.thread, Status: selvage.RunWaiting}, x.log)
+	err := catchUpWithChildren(ctx, x.store, &selvage.Run{ID: x.id, ThreadID: x.thread, Status: selvage.RunWaiting}, x.log)
 	if err == nil {
 		err = x.absorb(ctx)
 	}

@@ -154,8 +154,11 @@ func (r *Runner) takeOver(ctx context.Context, open *selvage.Run) (*Recovered, e
 		return nil, nil // it loses nothing by waiting for who can
 	}
 	if one.Difference == "" {
+		var limit *LimitError
 		waiting, err := x.reenter(ctx, head, ResumeOptions{})
 		switch {
+		case errors.As(err, &limit):
+			return nil, nil // it waits on until somebody raises it
 		case err != nil && waits:
 			one.Err = err
 			return one, nil

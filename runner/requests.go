@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -36,8 +37,12 @@ type CancelledError struct {
 	By     string // who, if that is known
 }
 
+// wasCancelled begins the error of a run that was cancelled as a whole. That it
+// was is the kind of its outcome, of which the detail only says why.
+const wasCancelled = "the run was cancelled"
+
 func (e *CancelledError) Error() string {
-	what := "the run was cancelled"
+	what := wasCancelled
 	if e.Code == CodeDenied {
 		what = "denied"
 	}
@@ -55,7 +60,7 @@ func (e *CancelledError) Is(target error) bool { return target == context.Cancel
 
 // outcome is how a run ends that this ended.
 func (e *CancelledError) outcome() selvage.Outcome {
-	return selvage.Outcome{Kind: selvage.OutcomeCancelled, Code: e.Code, Detail: e.Error()}
+	return selvage.Outcome{Kind: selvage.OutcomeCancelled, Code: e.Code, Detail: strings.TrimPrefix(strings.TrimPrefix(e.Error(), wasCancelled), ": ")}
 }
 
 // endRequested finds in a thread's state and open calls that the open run is

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/selvagehq/selvage"
@@ -37,6 +38,11 @@ type FailedError struct {
 func (e *FailedError) Error() string {
 	text := fmt.Sprintf("run %q of thread %q %s", e.RunID, e.ThreadID, e.Outcome.Kind)
 	switch {
+	case e.Outcome.Kind == selvage.OutcomeCancelled && errors.As(e.Err, new(*CancelledError)):
+		if e.Outcome.Detail == "" {
+			return text
+		}
+		return text + ": " + e.Outcome.Detail
 	case e.Err != nil:
 		return text + ": " + e.Err.Error()
 	case e.Outcome.Detail != "":

@@ -50,11 +50,16 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 	if waits {
 		x.begun = x.begun.Add(x.waitedNow(open))
 	}
-	if err := x.unlimit(ctx, opts.Bump, waits && open.Waiting.LimitCode != ""); err != nil {
+	raises, err := approved(open.Waiting, x.base)
+	if err != nil {
+		return nil, err
+	}
+	raises = append(raises, opts.Bump...)
+	if err := x.unlimit(ctx, raises, waits && open.Waiting.LimitCode != ""); err != nil {
 		return nil, err
 	}
 	if !waits {
-		if len(opts.Bump) > 0 {
+		if len(raises) > 0 {
 			return nil, x.wake(ctx)
 		}
 		return nil, nil
@@ -67,7 +72,7 @@ func (x *run) reenter(ctx context.Context, head *selvage.Head, opts ResumeOption
 	goes = goes || len(open.Waiting.Tickets) == 0 && open.Waiting.Until == nil
 	x.excused = waitsForResume(open.Waiting) && open.Waiting.Reason != selvage.WaitError // an error is asked about again
 	if !goes && open.Waiting.LimitCode == "" {
-		return x.stillWaits(ctx, open, len(opts.Bump) > 0)
+		return x.stillWaits(ctx, open, len(raises) > 0)
 	}
 	if err := x.noteWaited(open); err != nil {
 		return nil, err

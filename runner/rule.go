@@ -192,6 +192,9 @@ func (x *run) atLimit(ctx context.Context, limit *selvage.Waiting) (*selvage.Out
 	if r != nil {
 		limit.Message = r.Message(limit.Message)
 	}
+	if r == nil || r.Do == rules.Escalate {
+		escalate(limit, r)
+	}
 	result, err := x.park(ctx, limit)
 	return nil, result, err
 }

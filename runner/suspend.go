@@ -196,10 +196,16 @@ func firstSignal(doc state.Document, name string) (id string, payload json.RawMe
 }
 
 // ripe reports whether an open run can go on: whether something has come for
-// one of its calls, its time has, or its end was asked for.
+// one of its calls, its time has, its limit was raised, or its end was asked
+// for.
 func ripe(run *selvage.Run, doc state.Document, calls []selvage.Call, now time.Time) (bool, error) {
 	if run.Status != selvage.RunWaiting || endRequested(doc, calls) != nil {
 		return true, nil
+	}
+	if w := run.Waiting; w != nil && w.LimitCode != "" {
+		if raises, err := approved(w, doc); err != nil || len(raises) > 0 || w.Reason == selvage.WaitLimit {
+			return len(raises) > 0, err
+		}
 	}
 	mine := slices.DeleteFunc(slices.Clone(calls), func(c selvage.Call) bool { return c.RunID != run.ID })
 	if len(mine) == 0 {

@@ -228,7 +228,7 @@ func checkRun(field string, u *selvage.RunUpdate) error {
 		}
 	}
 	if w := u.Waiting; w != nil {
-		if err := checkText(field+".waiting", append([]string{string(w.Reason), w.Message, w.LimitCode, string(w.Current), string(w.Max)}, w.Tickets...)...); err != nil {
+		if err := checkText(field+".waiting", append([]string{string(w.Reason), w.Message, w.LimitCode, string(w.Current), string(w.Max), w.Escalation.Ticket, string(w.Escalation.Proposed)}, w.Tickets...)...); err != nil {
 			return err
 		}
 	}
