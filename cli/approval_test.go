@@ -62,7 +62,7 @@ func TestApprovedADayLater(t *testing.T) {
 	if _, err := leaser.Acquire(t.Context(), "t", selvage.Owner{Name: "elsewhere", Host: "another", PID: 1}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	approve := func(c *conversation) (error, selvage.Run) {
+	approve := func(c *conversation) (selvage.Run, error) {
 		t.Helper()
 		d := &deciding{app: c.app, decision: selvage.Decision{Action: selvage.DecisionResume}, fits: func(*ticketDocument) bool { return true }}
 		was, err := findRun(t.Context(), c.store, run.ID)
@@ -73,10 +73,10 @@ func TestApprovedADayLater(t *testing.T) {
 		if findErr != nil {
 			t.Fatal(findErr)
 		}
-		return err, *is
+		return *is, err
 	}
 	later, told := command(t, dir, now.Add(24*time.Hour))
-	err, is := approve(later)
+	is, err := approve(later)
 	if err != nil || is.Outcome == nil || is.Outcome.Kind != selvage.OutcomeCompleted || !strings.Contains(told.String(), "Done: done\n") {
 		t.Fatalf("approve = %v, run %+v, told %q; want it completed", err, is.Outcome, told)
 	}
@@ -89,7 +89,7 @@ func TestApprovedADayLater(t *testing.T) {
 	}
 	before := version()
 	again, told := command(t, dir, now.Add(48*time.Hour))
-	if err, _ := approve(again); err != nil || !strings.Contains(told.String(), "already decided: shell ") || !strings.Contains(told.String(), " by ann at ") {
+	if _, err := approve(again); err != nil || !strings.Contains(told.String(), "already decided: shell ") || !strings.Contains(told.String(), " by ann at ") {
 		t.Errorf("second approve = %v, told %q", err, told)
 	}
 	if after := version(); after != before {

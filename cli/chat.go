@@ -49,7 +49,7 @@ func (c *chat) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var(&c.thread, "thread", "`ID` of the thread, which is made if it does not exist")
 	f.BoolVar(&c.continues, "continue", false, "go on with the thread that was updated last")
-	f.Var(&checked{kind: "choice", check: checkOnActive}, "on-active", "`WHAT` to do if another run is at work on the thread: queue (wait) or reject (exit 4)")
+	f.Var(&checked{kind: "choice", check: checkOnActive}, "on-active", "`WHAT` to do if another run is at work on the thread: queue (wait), reject (exit 4), interrupt (end it) or steer (give it the message)")
 	_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return c.completeThreads(cmd, nil, begun)
 	}) // it fails only for a flag that is not there
@@ -57,12 +57,10 @@ func (c *chat) register(cmd *cobra.Command) {
 
 func checkOnActive(text string) error {
 	switch text {
-	case "queue", "reject":
+	case "queue", "reject", "interrupt", "steer":
 		return nil
-	case "interrupt", "steer":
-		return errors.New(text + " is not offered yet; use queue or reject")
 	}
-	return errors.New(text + " is not queue or reject")
+	return errors.New(text + " is not queue, reject, interrupt or steer")
 }
 
 func checkMemoryMode(text string) error {

@@ -191,8 +191,12 @@ func (a *app) onActive() (runner.OnActive, error) {
 		return runner.Queue, nil
 	case "reject":
 		return runner.Reject, nil
+	case "interrupt":
+		return runner.Interrupt, nil
+	case "steer":
+		return runner.Steer, nil
 	}
-	return "", usage("use queue or reject", "%s: %s is not offered yet", v.Where, v.Text)
+	return "", usage("use queue, reject, interrupt or steer", "%s: %s is not one", v.Where, v.Text)
 }
 
 // keeps reports whether the conversation is kept.

@@ -126,7 +126,7 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 		return Sent{}, err
 	}
 	var f frame
-	if raw, ok := reply.Metadata[MetadataContext]; !ok || json.Unmarshal(raw, &f) != nil {
+	if !given(reply, &f) {
 		return Sent{}, fmt.Errorf("the answer does not say what it was given: %w", selvage.ErrNotFound)
 	}
 	sent := Sent{Model: run.Spec.Model, System: run.Spec.System, Summary: f.Summary, Count: f.Count, FromSeq: f.FromSeq, ToSeq: f.ToSeq,
@@ -152,6 +152,12 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 	}
 	sent.Messages = f.compose(messages, s)
 	return sent, nil
+}
+
+// given reads what an answer says that the model was given for it.
+func given(reply *selvage.Message, f *frame) bool {
+	raw, ok := reply.Metadata[MetadataContext]
+	return ok && json.Unmarshal(raw, f) == nil
 }
 
 // answerOf finds the answer that a run gave in a step.

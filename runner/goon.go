@@ -50,9 +50,7 @@ func host(run *selvage.Run) string {
 		}
 		parts = append(parts, "the tools "+strings.Join(names, ", "))
 	}
-	for _, need := range run.Spec.Needs {
-		parts = append(parts, need)
-	}
+	parts = append(parts, run.Spec.Needs...)
 	if run.AgentID != "" {
 		parts = append(parts, "agent "+run.AgentID)
 	}

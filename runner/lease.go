@@ -22,6 +22,7 @@ const (
 // options say so. Waiting is told once.
 func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, waiting func(*selvage.BusyError)) (selvage.Lease, error) {
 	var poll *backoff.ExponentialBackOff
+	var interrupt *selvage.RunID // that was asked to end
 	unavailable := 0
 	for {
 		lease, err := at.leaser.Acquire(ctx, id, r.opts.Owner, r.opts.LeaseTTL)
@@ -30,8 +31,13 @@ func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, wai
 		case err == nil:
 			return lease, nil
 		case errors.As(err, &busy):
-			if r.opts.OnActive == Reject {
+			switch r.opts.OnActive {
+			case Reject:
 				return selvage.Lease{}, err
+			case Interrupt:
+				if interrupt == nil {
+					interrupt = r.interrupt(ctx, at, id)
+				}
 			}
 		case errors.Is(err, selvage.ErrUnavailable) && unavailable < resends:
 			unavailable++

@@ -238,6 +238,8 @@ func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 		return nil, nil
 	case x.stop != nil:
 		return x.stopped(), nil
+	case x.unheard():
+		return nil, nil // the next answer is to them
 	}
 	return x.atEnd(ctx, completed(response.Finish)), nil
 }

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -159,6 +160,12 @@ type OnActive string
 const (
 	Queue  OnActive = "queue"  // wait for it to end
 	Reject OnActive = "reject" // fail with a [selvage.BusyError]
+	// Interrupt cancels it and waits for it to end.
+	Interrupt OnActive = "interrupt"
+	// Steer gives it the messages, which the model reads before its next
+	// answer, and waits for it to end: its result is that of both. If it ends
+	// without having answered them a run of their own does.
+	Steer OnActive = "steer"
 )
 
 // Retry says how a request to the model that failed in a way that may pass is
@@ -212,8 +219,8 @@ func (o Options) withDefaults() (Options, error) {
 		return bad("LeaseTTL", "a lease lasts at least a second, so that it can be renewed in time")
 	case o.ToolCalls != "" && o.ToolCalls != selvage.ToolCallsSequential && o.ToolCalls != selvage.ToolCallsParallel && o.ToolCalls != selvage.ToolCallsBatch:
 		return bad("ToolCalls", string(o.ToolCalls)+" is not offered; use sequential, parallel or batch")
-	case o.OnActive != "" && o.OnActive != Queue && o.OnActive != Reject:
-		return bad("OnActive", string(o.OnActive)+" is not offered; use queue or reject")
+	case o.OnActive != "" && !slices.Contains([]OnActive{Queue, Reject, Interrupt, Steer}, o.OnActive):
+		return bad("OnActive", string(o.OnActive)+" is not offered; use queue, reject, interrupt or steer")
 	}
 	if err := o.OnPartial.check("OnPartial"); err != nil {
 		return o, err

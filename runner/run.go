@@ -89,6 +89,15 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := &outlet{yield: yield, cancel: cancel}
+	if r.opts.OnActive == Steer && !at.stateless {
+		steered, err := r.steer(ctx, at, thread, &in, out)
+		if err != nil {
+			out.give(Event{}, fmt.Errorf("run thread %q: %w", thread, err))
+		}
+		if steered || err != nil {
+			return
+		}
+	}
 	lease, err := r.acquire(ctx, at, thread, func(busy *selvage.BusyError) {
 		out.emit(Event{Kind: EventQueued, ThreadID: thread, Note: busy.Owner.String()})
 	})

@@ -50,7 +50,7 @@ func told(t *testing.T, text string, tools ...tool.Tool) (map[string]tracetest.S
 func attributes(s tracetest.SpanStub) map[string]string {
 	all := make(map[string]string)
 	for _, a := range s.Attributes {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }

@@ -53,7 +53,6 @@ type turn struct {
 	thought   *thought
 	messageID string
 	calls     map[string]*call
-	resumed   bool
 }
 
 func newModel(talk Conversation, p *palette, hands *crew, now func() time.Time) *model {

@@ -75,6 +75,9 @@ func (c *Client) sdkClient() *sdk.Client {
 			c.changed.Store(true)
 		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.progress(r.Params) },
+		// What servers log is of use as long as they do; the feature is on its
+		// way out, and nothing takes its place for servers over HTTP.
+		//lint:ignore SA1019 it works for as long as servers use it
 		LoggingMessageHandler: func(ctx context.Context, r *sdk.LoggingMessageRequest) {
 			c.log.LogAttrs(ctx, slog.LevelDebug, "MCP server logs", slog.String("level", string(r.Params.Level)), slog.Any("data", r.Params.Data))
 		},
