@@ -97,7 +97,7 @@ func (x *run) next(ctx context.Context) (*selvage.Outcome, *Result, error) {
 // saidAll reports whether the model had nothing more to do when it answered
 // last, and nothing has come since.
 func (x *run) saidAll() bool {
-	return x.reply != nil && len(x.reply.ToolCalls) == 0 && len(x.open) == 0 && !x.news
+	return x.reply != nil && len(x.reply.ToolCalls) == 0 && len(x.open) == 0 && !x.news && !x.unheard()
 }
 
 // start calls the hooks of the run's start and, in a run that another process

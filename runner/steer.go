@@ -11,10 +11,16 @@ import (
 // unheard reports whether users have said something that the model was not
 // given for its last answer: it came while that was made.
 func (x *run) unheard() bool {
-	if x.context.sent == nil {
+	if x.reply == nil {
 		return false
 	}
-	for i := len(x.window) - 1; i >= 0 && x.window[i].Seq > x.context.sent.ToSeq; i-- {
+	var sent frame
+	if x.context.sent != nil {
+		sent = *x.context.sent
+	} else if !given(x.reply, &sent) {
+		return false
+	}
+	for i := len(x.window) - 1; i >= 0 && x.window[i].Seq > sent.ToSeq; i-- {
 		if m := &x.window[i]; m.Role == selvage.RoleUser && !m.Internal() {
 			return true
 		}
