@@ -32,7 +32,7 @@ func TestQuick(t *testing.T) {
 	}
 	for _, name := range []string{"disk, 1 writer: rate", "disk, 1 writer: p50", "memory, 1 writer: rate", "disk, 64 threads", "bytes stored, 1 KiB",
 		"bytes stored, 4 KiB", "turn flat: statements", "turn flat: rows", "turn flat: bytes", "turn flat: p50", "load flat: p50", "flushes a group, durable",
-		"loop: commits of a turn with one tool", "loop: commits of a turn with one tool of effect once", "loop: processor time of a turn",
+		"loop: commits of a turn with one tool", "loop: commits of a turn with one tool of effect once", "loop: time of a turn",
 		"PostgreSQL, 1 connection: rate", "PostgreSQL, 1 connection: p50", "PostgreSQL, 16 connections, sync on", "PostgreSQL, 16 connections, sync off",
 		"PostgreSQL, bytes stored", "PostgreSQL, turn flat: p50", "PostgreSQL, turn flat: statements", "PostgreSQL, turn flat: rows",
 		"PostgreSQL, turn flat: bytes", "PostgreSQL, load flat: p50"} {

@@ -2,13 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
+	"iter"
 	"slices"
 	"time"
 
 	"github.com/selvagehq/selvage"
-	"github.com/selvagehq/selvage/internal/yardstick"
+	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/model/sim"
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/store/sqlite"
@@ -23,144 +24,209 @@ const (
 )
 
 // loops measures what the run loop itself takes: the commits of a user turn
-// with one tool, and its processor time. That is what the process takes for
-// turns, less what it takes to have the same stores and models do what these
-// turns had them do.
+// with one tool, and its time without that of the store and the model. That is
+// no less than what it has of a processor, and about as much if nothing else
+// wants one.
 func loops(ctx context.Context, cfg config) (gates []gate, err error) {
-	many, turns := longThread, 150
+	err = storeIn(ctx, cfg.dir, func(s *sqlite.Store) error {
+		l := &looped{watched: &watched{Store: s}, turns: 100 * cfg.rounds}
+		if cfg.quick {
+			l.turns = 10
+		}
+		gates, err = l.gates(ctx, cfg)
+		return err
+	})
+	return gates, err
+}
+
+// looped lets runs go on a thread of few messages and on one of many.
+type looped struct {
+	watched *watched
+	turns   int
+}
+
+// cost is what one turn took.
+type cost struct {
+	commits int
+	alone   time.Duration // without store and model
+}
+
+func (l *looped) gates(ctx context.Context, cfg config) ([]gate, error) {
+	many := longThread
 	if cfg.quick {
-		many, turns = 100, 10
+		many = 100
 	}
-	costs := make(map[string]*cost)
+	costs := make(map[string][]cost)
 	for _, side := range []struct {
 		name     string
 		effect   selvage.Effect
 		messages int
 	}{{short, selvage.EffectNone, shortThread}, {long, selvage.EffectNone, many}, {"once", selvage.EffectOnce, shortThread}} {
-		l := &looped{effect: side.effect, messages: side.messages, turns: turns}
-		if costs[side.name], err = l.measure(ctx, cfg); err != nil {
+		found, err := l.run(ctx, side.name, side.messages, side.effect)
+		if err != nil {
 			return nil, err
 		}
+		costs[side.name] = found
 	}
-	commits := func(name string, of *cost, must int) gate {
-		return atMost("loop: commits of a turn with one tool"+name, float64(must), float64(must), float64(of.commits)).of(fmt.Sprint(of.commits), "the plan")
+	few, lots := alone(costs[short]), alone(costs[long])
+	commits := func(name string, of []cost, must int) gate {
+		return atMost("loop: commits of a turn with one tool"+name, float64(must), float64(must), float64(most(of))).of(fmt.Sprint(most(of)), "the plan")
 	}
 	return []gate{
 		commits("", costs[short], loopCommits),
 		commits(", 10 000 messages", costs[long], loopCommits),
 		commits(" of effect once", costs["once"], loopCommitsOnce),
-		loopGate(shortThread, costs[short]),
-		loopGate(longThread, costs[long]),
+		loopGate(fmt.Sprintf("%d messages", shortThread), few),
+		loopGate(fmt.Sprintf("%d messages", longThread), lots),
 	}, nil
 }
 
-func loopGate(messages int, of *cost) gate {
-	return atMost("loop: processor time of a turn with one tool, µs", float64(loopTime.Microseconds()), 75, float64(of.alone.Nanoseconds())/1e3).
-		of(of.alone.String(), "of "+of.whole.String()).note(fmt.Sprintf("%d messages; without store and model", messages))
+func loopGate(size string, took time.Duration) gate {
+	return atMost("loop: time of a turn with one tool, µs", float64(loopTime.Microseconds()), 75, float64(took.Nanoseconds())/1e3).
+		of(took.String(), "the plan").note(size + "; without store and model")
 }
 
-// looped lets runs go on on one thread.
-type looped struct {
-	effect   selvage.Effect
-	messages int // that the thread begins with
-	turns    int // a round
-}
-
-// cost is what one turn takes.
-type cost struct {
-	commits int
-	whole   time.Duration // of the processor
-	alone   time.Duration // without store and model
-}
-
-// measure leads turns on one store, and has another one and a model do the same
-// without them, round by round.
-func (l *looped) measure(ctx context.Context, cfg config) (*cost, error) {
-	found, dir := &cost{}, cfg.memory
-	if _, err := os.Stat(dir); err != nil {
-		dir = cfg.dir // flushing then takes most of what is measured, and its noise
+// thread returns a thread of at least so many messages for a turn. One of few
+// is new, so that it has no more.
+func (l *looped) thread(ctx context.Context, name string, turn, messages int) (selvage.ThreadID, error) {
+	w := &writer{store: l.watched.Store, id: selvage.ThreadID("loop-" + name)}
+	if messages > shortThread && turn > 0 {
+		return w.id, nil
 	}
-	err := storeIn(ctx, dir, func(led *sqlite.Store) error {
-		return storeIn(ctx, dir, func(replayed *sqlite.Store) error {
-			return l.rounds(ctx, cfg, found, led, replayed)
-		})
-	})
-	return found, err
-}
-
-// threads makes threads in both stores for the turns of a round: each turn has
-// one of its own, that it finds as long as it is to be, if that is short.
-func (l *looped) threads(ctx context.Context, round int, stores ...selvage.Store) ([]selvage.ThreadID, error) {
-	ids := make([]selvage.ThreadID, l.turns)
-	for i := range ids {
-		ids[i] = selvage.ThreadID(fmt.Sprintf("loop-%d-%d", round, i))
-		if l.messages > shortThread {
-			ids[i] = "loop"
-		}
-		if l.messages > shortThread && (round > 0 || i > 0) {
-			continue
-		}
-		for _, s := range stores {
-			if err := (&writer{store: s, id: ids[i]}).grow(ctx, l.messages); err != nil {
-				return nil, err
-			}
-		}
+	if messages <= shortThread {
+		w.id = selvage.ThreadID(fmt.Sprintf("loop-%s-%d", name, turn))
 	}
-	return ids, nil
+	return w.id, w.grow(ctx, messages)
 }
 
-func (l *looped) rounds(ctx context.Context, cfg config, found *cost, led, replayed selvage.Store) error {
-	var whole, alone []time.Duration
-	for n := range cfg.rounds + 1 { // the first one warms up
-		ids, err := l.threads(ctx, n, led, replayed)
-		if err != nil {
-			return err
-		}
-		tape := &tape{Store: led}
-		took, err := l.turn(ctx, tape, ids)
-		if err != nil {
-			return err
-		}
-		found.commits = max(found.commits, tape.most)
-		again, err := tape.play(ctx, replayed)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			whole, alone = append(whole, took/time.Duration(l.turns)), append(alone, (took-again)/time.Duration(l.turns))
-		}
-	}
-	found.whole, found.alone = middle(whole), middle(alone)
-	return nil
-}
-
-// turn leads the turns of a round, and returns what they took.
-func (l *looped) turn(ctx context.Context, tape *tape, ids []selvage.ThreadID) (time.Duration, error) {
+// run leads turns with one tool.
+func (l *looped) run(ctx context.Context, name string, messages int, effect selvage.Effect) ([]cost, error) {
 	echo, err := sim.New("echo")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	act := tool.Func("act", "", func(context.Context, struct{}) (string, error) { return "acted", nil }, tool.Options{Effect: l.effect, OnUnknown: tool.FailUnknown})
-	r, err := runner.New(runner.Options{Store: tape, Model: &taped{echo, tape}, Tools: []tool.Tool{act}})
+	act := tool.Func("act", "", func(context.Context, struct{}) (string, error) { return "acted", nil }, tool.Options{Effect: effect, OnUnknown: tool.FailUnknown})
+	r, err := runner.New(runner.Options{Store: l.watched, Model: &stopped{echo, l.watched}, Tools: []tool.Tool{act}})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	began := yardstick.ProcessTime()
-	for _, id := range ids {
-		tape.commits = 0
+	var costs []cost
+	for n := range l.turns + l.turns/10 {
+		id, err := l.thread(ctx, name, n, messages)
+		if err != nil {
+			return nil, err
+		}
+		l.watched.commits, l.watched.took = 0, 0
+		began := time.Now()
 		result, err := r.Run(ctx, id, runner.Text("call act {}"))
+		whole := time.Since(began)
 		if err == nil && result.Text != "Done: acted" {
 			err = fmt.Errorf("the run answered %q", result.Text)
 		}
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		tape.most = max(tape.most, tape.commits)
+		if n >= l.turns/10 { // after the first ones, which warm up
+			costs = append(costs, cost{l.watched.commits, whole - l.watched.took})
+		}
 	}
-	return yardstick.ProcessTime() - began, nil
+	return costs, nil
 }
 
-func middle(times []time.Duration) time.Duration {
+func most(costs []cost) int {
+	return slices.MaxFunc(costs, func(a, b cost) int { return a.commits - b.commits }).commits
+}
+
+// alone is the middle of what the loop took.
+func alone(costs []cost) time.Duration {
+	times := make([]time.Duration, len(costs))
+	for i := range costs {
+		times[i] = costs[i].alone
+	}
 	slices.Sort(times)
 	return times[len(times)/2]
+}
+
+// watched is a store that counts commits and takes the time it is in use. One
+// run at a time uses it.
+type watched struct {
+	selvage.Store
+	commits int
+	took    time.Duration
+}
+
+func (w *watched) in(began time.Time) { w.took += time.Since(began) }
+
+// Capability implements the search of [selvage.As].
+func (w *watched) Capability(target any) bool {
+	switch t := target.(type) {
+	case *selvage.Leaser:
+		*t = w
+		return true
+	case *selvage.StreamCheckpoints:
+		found, ok := selvage.As[selvage.StreamCheckpoints](w.Store)
+		*t = found
+		return ok
+	}
+	return false
+}
+
+func (w *watched) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
+	defer w.in(time.Now())
+	w.commits++
+	return w.Store.Append(ctx, id, set, pre)
+}
+
+func (w *watched) Load(ctx context.Context, id selvage.ThreadID, opts selvage.LoadOptions) (selvage.Head, error) {
+	defer w.in(time.Now())
+	return w.Store.Load(ctx, id, opts)
+}
+
+func (w *watched) Messages(ctx context.Context, id selvage.ThreadID, q selvage.MessageQuery) (selvage.MessagePage, error) {
+	defer w.in(time.Now())
+	return w.Store.Messages(ctx, id, q)
+}
+
+// Acquire implements [selvage.Leaser].
+func (w *watched) Acquire(ctx context.Context, id selvage.ThreadID, owner selvage.Owner, ttl time.Duration) (selvage.Lease, error) {
+	leaser, ok := selvage.As[selvage.Leaser](w.Store)
+	if !ok {
+		return selvage.Lease{}, errors.New("the store hands out no leases")
+	}
+	defer w.in(time.Now())
+	return leaser.Acquire(ctx, id, owner, ttl)
+}
+
+// Renew implements [selvage.Leaser]. It is called beside the run, and not timed.
+func (w *watched) Renew(ctx context.Context, l selvage.Lease, ttl time.Duration) (selvage.Lease, error) {
+	leaser, _ := selvage.As[selvage.Leaser](w.Store)
+	return leaser.Renew(ctx, l, ttl)
+}
+
+// Release implements [selvage.Leaser].
+func (w *watched) Release(ctx context.Context, l selvage.Lease) error {
+	leaser, _ := selvage.As[selvage.Leaser](w.Store)
+	defer w.in(time.Now())
+	return leaser.Release(ctx, l)
+}
+
+// stopped is a model whose time counts as that of the store.
+type stopped struct {
+	model.Model
+	clock *watched
+}
+
+func (s *stopped) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		began := time.Now()
+		for c, err := range s.Model.Stream(ctx, req) {
+			s.clock.in(began)
+			more := yield(c, err)
+			began = time.Now()
+			if !more {
+				break
+			}
+		}
+		s.clock.in(began)
+	}
 }

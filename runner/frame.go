@@ -125,8 +125,8 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 	if err != nil {
 		return Sent{}, err
 	}
-	var f frame
-	if !given(reply, &f) {
+	f := frameIn(reply)
+	if f == nil {
 		return Sent{}, fmt.Errorf("the answer does not say what it was given: %w", selvage.ErrNotFound)
 	}
 	sent := Sent{Model: run.Spec.Model, System: run.Spec.System, Summary: f.Summary, Count: f.Count, FromSeq: f.FromSeq, ToSeq: f.ToSeq,
@@ -140,7 +140,7 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 	if raw, ok := reply.Metadata[MetadataModel]; ok {
 		_ = json.Unmarshal(raw, &sent.Model) // likewise
 	}
-	messages, err := framed(ctx, store, run.ThreadID, &f)
+	messages, err := framed(ctx, store, run.ThreadID, f)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -152,12 +152,6 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 	}
 	sent.Messages = f.compose(messages, s)
 	return sent, nil
-}
-
-// given reads what an answer says that the model was given for it.
-func given(reply *selvage.Message, f *frame) bool {
-	raw, ok := reply.Metadata[MetadataContext]
-	return ok && json.Unmarshal(raw, f) == nil
 }
 
 // answerOf finds the answer that a run gave in a step.

@@ -28,29 +28,6 @@ func (x *run) steps(ctx context.Context) (ending, error) {
 	return ending{outcome: *outcome}, nil
 }
 
-// halted reports why a run cannot go on: its context has ended, or
-// somebody asked for its end.
-func (x *run) halted(ctx context.Context) error {
-	if err := ended(ctx); err != nil {
-		return err
-	}
-	return x.endAsked()
-}
-
-// endAsked reports that somebody asked for the end of the run.
-func (x *run) endAsked() error {
-	var calls []selvage.Call
-	for i := range x.open {
-		if c := x.journalled(x.open[i].call.ID); c != nil {
-			calls = append(calls, *c)
-		}
-	}
-	if asked := endRequested(x.doc, calls); asked != nil {
-		return asked
-	}
-	return nil
-}
-
 // next does what is to be done now: something about calls that can go on, or
 // else one more turn. It returns an outcome if the run is over, and a result
 // if it waits.

@@ -14,10 +14,11 @@ func (x *run) unheard() bool {
 	if x.reply == nil {
 		return false
 	}
-	var sent frame
-	if x.context.sent != nil {
-		sent = *x.context.sent
-	} else if !given(x.reply, &sent) {
+	sent := x.context.sent
+	if sent == nil {
+		sent = frameIn(x.reply)
+	}
+	if sent == nil {
 		return false
 	}
 	for i := len(x.window) - 1; i >= 0 && x.window[i].Seq > sent.ToSeq; i-- {
@@ -122,6 +123,6 @@ func answeredAfter(ctx context.Context, store selvage.Store, run *selvage.Run, s
 	if err != nil || len(page.Items) == 0 {
 		return false, err
 	}
-	var f frame
-	return page.Items[0].Role == selvage.RoleAssistant && given(&page.Items[0], &f) && f.ToSeq >= seq, nil
+	sent := frameIn(&page.Items[0])
+	return page.Items[0].Role == selvage.RoleAssistant && sent != nil && sent.ToSeq >= seq, nil
 }
