@@ -105,9 +105,8 @@ func (r *Runner) goOn(ctx context.Context, id selvage.RunID, opts ResumeOptions,
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out.cancel = cancel
-	lease, err := r.acquire(ctx, r.home, info.ThreadID, func(busy *selvage.BusyError) {
-		out.emit(Event{Kind: EventQueued, ThreadID: info.ThreadID, RunID: id, Note: busy.Owner.String()})
-	})
+	// Whatever OnActive says of new messages: the run is not to end for this.
+	lease, err := r.acquire(ctx, r.home, info.ThreadID, out.queued(info.ThreadID, id))
 	if err != nil {
 		return err
 	}

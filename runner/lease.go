@@ -19,10 +19,9 @@ const (
 )
 
 // acquire takes the lease of a thread, waiting for whoever holds it if the
-// options say so. Waiting is told once.
+// options say so. Waiting is told each time it is found held.
 func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, waiting func(*selvage.BusyError)) (selvage.Lease, error) {
 	var poll *backoff.ExponentialBackOff
-	var interrupt *selvage.RunID // that was asked to end
 	unavailable := 0
 	for {
 		lease, err := at.leaser.Acquire(ctx, id, r.opts.Owner, r.opts.LeaseTTL)
@@ -31,14 +30,10 @@ func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, wai
 		case err == nil:
 			return lease, nil
 		case errors.As(err, &busy):
-			switch r.opts.OnActive {
-			case Reject:
+			if r.opts.OnActive == Reject {
 				return selvage.Lease{}, err
-			case Interrupt:
-				if interrupt == nil {
-					interrupt = r.interrupt(ctx, at, id)
-				}
 			}
+			waiting(busy)
 		case errors.Is(err, selvage.ErrUnavailable) && unavailable < resends:
 			unavailable++
 		default:
@@ -47,9 +42,6 @@ func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, wai
 		if poll == nil {
 			poll = &backoff.ExponentialBackOff{InitialInterval: firstPoll, MaxInterval: lastPoll, Multiplier: 1.5, RandomizationFactor: 0.5}
 			poll.Reset()
-			if busy != nil {
-				waiting(busy)
-			}
 		}
 		if sleep(ctx, poll.NextBackOff()) != nil {
 			return selvage.Lease{}, errors.Join(context.Cause(ctx), err)

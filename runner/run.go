@@ -84,6 +84,17 @@ func (o *outlet) give(e Event, err error) {
 	}
 }
 
+// queued returns what tells, once, that a run waits for another.
+func (o *outlet) queued(thread selvage.ThreadID, run selvage.RunID) func(*selvage.BusyError) {
+	told := false
+	return func(busy *selvage.BusyError) {
+		if !told {
+			o.emit(Event{Kind: EventQueued, ThreadID: thread, RunID: run, Note: busy.Owner.String()})
+		}
+		told = true
+	}
+}
+
 // lead leads a run from its input to its end.
 func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in Input, yield func(Event, error) bool) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -98,8 +109,11 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 			return
 		}
 	}
+	queued := out.queued(thread, "")
+	interrupted := r.opts.OnActive != Interrupt
 	lease, err := r.acquire(ctx, at, thread, func(busy *selvage.BusyError) {
-		out.emit(Event{Kind: EventQueued, ThreadID: thread, Note: busy.Owner.String()})
+		queued(busy)
+		interrupted = interrupted || r.interrupt(ctx, at, thread)
 	})
 	if err != nil {
 		out.give(Event{}, fmt.Errorf("run thread %q: %w", thread, err))

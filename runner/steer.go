@@ -29,18 +29,18 @@ func (x *run) unheard() bool {
 	return false
 }
 
-// interrupt asks the run that is at work on a thread to end, and returns which
-// one, or nil if there is none yet.
-func (r *Runner) interrupt(ctx context.Context, at place, id selvage.ThreadID) *selvage.RunID {
+// interrupt asks the run that is at work on a thread to end, and reports
+// whether there was one to ask.
+func (r *Runner) interrupt(ctx context.Context, at place, id selvage.ThreadID) bool {
 	open := active(ctx, at, id)
 	if open == nil {
-		return nil
+		return false
 	}
-	if _, err := Cancel(ctx, at.store, open.ID, "a new message interrupted it"); err != nil {
+	_, err := Cancel(ctx, at.store, open.ID, "a new message interrupted it")
+	if err != nil {
 		r.opts.Logger.WarnContext(ctx, "run not interrupted", "run", open.ID, "err", err)
-		return nil
 	}
-	return &open.ID
+	return err == nil
 }
 
 // active is the run that somebody leads on a thread, or nil.
