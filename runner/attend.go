@@ -17,32 +17,23 @@ func (x *run) attend(ctx context.Context) (stop func()) {
 	if x.stateless || x.out.cancel == nil {
 		return func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	end := x.out.cancel
-	go func() {
-		defer close(done)
-		none := 0
-		var looked selvage.Version // at it already; what a checkpoint took in may still be unheeded
-		for sleep(ctx, attention) == nil {
-			if !x.flying.Load() {
-				continue
-			}
-			head, err := x.store.Load(ctx, x.thread, selvage.LoadOptions{Messages: &none})
-			if err != nil || head.Thread.Version == looked || head.OpenRun == nil || head.OpenRun.ID != x.id {
-				continue
-			}
-			looked = head.Thread.Version
-			if asked := endRequested(head.State, head.OpenCalls); asked != nil {
-				end(asked)
-				return
-			}
+	end, none := x.out.cancel, 0
+	var looked selvage.Version // at it already; what a checkpoint took in may still be unheeded
+	return newPulse(ctx, attention, func(ctx context.Context) bool {
+		if !x.flying.Load() {
+			return true
 		}
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
+		head, err := x.store.Load(ctx, x.thread, selvage.LoadOptions{Messages: &none})
+		if err != nil || head.Thread.Version == looked || head.OpenRun == nil || head.OpenRun.ID != x.id {
+			return true
+		}
+		looked = head.Thread.Version
+		asked := endRequested(head.State, head.OpenCalls)
+		if asked != nil {
+			end(asked)
+		}
+		return asked == nil
+	}).stop
 }
 
 // halted reports why a run cannot go on: its context has ended, or

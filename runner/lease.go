@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -54,45 +53,44 @@ type tenure struct {
 	leaser selvage.Leaser
 	lease  selvage.Lease
 	grace  time.Duration
-	stop   context.CancelFunc // ends the renewals
-	done   sync.WaitGroup     // waits for them
+	held   selvage.Lease // as it was renewed last; the pulse's
+	pulse  *pulse        // of the renewals
 }
 
 // hold keeps a lease alive until the tenure ends, and calls lost if somebody
 // else takes it.
 func (r *Runner) hold(ctx context.Context, at place, lease selvage.Lease, lost context.CancelCauseFunc) *tenure {
 	// The renewals outlive a cancelled run, whose end is still to be recorded.
-	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	t := &tenure{leaser: at.leaser, lease: lease, grace: r.opts.Grace, stop: stop}
-	t.done.Go(func() { t.renew(renewing, r.opts.LeaseTTL, r.opts.Logger, lost) })
+	ttl := r.opts.LeaseTTL
+	t := &tenure{leaser: at.leaser, lease: lease, held: lease, grace: r.opts.Grace}
+	t.pulse = newPulse(context.WithoutCancel(ctx), ttl/3, func(ctx context.Context) bool {
+		return t.renew(ctx, ttl, r.opts.Logger, lost)
+	})
 	return t
 }
 
-// renew renews the lease until ctx ends or the lease is lost.
-func (t *tenure) renew(ctx context.Context, ttl time.Duration, log *slog.Logger, lost context.CancelCauseFunc) {
-	held := t.lease
-	for sleep(ctx, ttl/3) == nil {
-		renewed, err := t.leaser.Renew(ctx, held, ttl)
-		switch {
-		case err == nil:
-			held = renewed
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, selvage.ErrFenced), errors.Is(err, selvage.ErrClosed):
-			lost(err)
-			return
-		default:
-			// The lease stays ours until somebody takes it, and the fence
-			// guards what is written meanwhile.
-			log.WarnContext(ctx, "lease not renewed", "thread", held.ThreadID, "err", err)
-		}
+// renew renews the lease, and reports whether it may still be ours.
+func (t *tenure) renew(ctx context.Context, ttl time.Duration, log *slog.Logger, lost context.CancelCauseFunc) bool {
+	renewed, err := t.leaser.Renew(ctx, t.held, ttl)
+	switch {
+	case err == nil:
+		t.held = renewed
+	case ctx.Err() != nil:
+		return false
+	case errors.Is(err, selvage.ErrFenced), errors.Is(err, selvage.ErrClosed):
+		lost(err)
+		return false
+	default:
+		// The lease stays ours until somebody takes it, and the fence guards
+		// what is written meanwhile.
+		log.WarnContext(ctx, "lease not renewed", "thread", t.held.ThreadID, "err", err)
 	}
+	return true
 }
 
 // end stops the renewals and gives the lease back.
 func (t *tenure) end(ctx context.Context, log *slog.Logger) {
-	t.stop()
-	t.done.Wait()
+	t.pulse.stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.grace)
 	defer cancel()
 	if err := t.leaser.Release(ctx, t.lease); err != nil && !errors.Is(err, selvage.ErrClosed) {

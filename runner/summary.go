@@ -38,8 +38,11 @@ type summaryPointer struct {
 
 // summarises reports whether a message is a summary.
 func summarises(m *selvage.Message) bool {
+	if !m.Internal() {
+		return false // most are not, and need no look into their metadata
+	}
 	_, ok := m.Metadata[MetadataSummary]
-	return ok && m.Internal()
+	return ok
 }
 
 // newSummary makes the message that stands in for others. It is not recorded
