@@ -12,8 +12,9 @@ import (
 )
 
 // blame tells what set the values at and below a path at a version, 0 being
-// the head. It reads the log back to where the state began.
-func blame(ctx context.Context, store selvage.Store, id selvage.ThreadID, path state.Pointer, at selvage.Version) ([]*blamedValue, error) {
+// the head. It reads the log back to where the state began. What is under
+// reserved keys is left out unless all is asked for, or the path is there.
+func blame(ctx context.Context, store selvage.Store, id selvage.ThreadID, path state.Pointer, at selvage.Version, all bool) ([]*blamedValue, error) {
 	doc, err := store.State(ctx, id, at)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func blame(ctx context.Context, store selvage.Store, id selvage.ThreadID, path s
 	}
 	var values []*blamedValue
 	leaves(doc.Root(), "", func(at state.Pointer, v state.Value) {
-		if path != at && !path.Contains(at) {
+		if path != at && !path.Contains(at) || at.Reserved() && !all && !path.Reserved() {
 			return
 		}
 		found := blamedValue{}

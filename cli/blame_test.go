@@ -60,7 +60,7 @@ func TestBlame(t *testing.T) {
 				}
 				pre = selvage.Any()
 			}
-			values, err := blame(t.Context(), store, "t", state.Pointer(tt.path), tt.at)
+			values, err := blame(t.Context(), store, "t", state.Pointer(tt.path), tt.at, false)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -73,6 +73,7 @@ func (c *conversation) showState(ctx context.Context) error {
 		}
 		return err
 	}
+	doc = doc.Own()
 	c.out.json(&doc)
 	return nil
 }

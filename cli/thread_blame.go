@@ -43,11 +43,13 @@ type blamedCall struct {
 
 func (a *app) threadBlameCommand() *cobra.Command {
 	var at version
+	var all bool
 	cmd := &cobra.Command{
 		Use: "blame ID [/PATH]", Short: "Tell which change set each value of the state", ValidArgsFunction: a.completeThreads,
 		Long: `Tell for each value at and below a path of the state document which change set
 it, with the message and the tool call that came with it. What rewinds hid is
-passed over.`,
+passed over. What runs keep in the state for themselves is told of only with
+--all, or when the path names it.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 || len(args) == 2 {
 				return nil
@@ -63,7 +65,7 @@ passed over.`,
 				}
 			}
 			return a.onThread(func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
-				values, err := blame(ctx, store, id, path, at.v)
+				values, err := blame(ctx, store, id, path, at.v, all)
 				if err != nil {
 					return notReached(ctx, store, id, at.v, err)
 				}
@@ -72,6 +74,7 @@ passed over.`,
 		},
 	}
 	cmd.Flags().Var(&at, "at", "as of this `VERSION`")
+	flagAllKeys(cmd, &all)
 	return cmd
 }
 

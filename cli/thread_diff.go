@@ -22,10 +22,12 @@ type diffDocument struct {
 }
 
 func (a *app) threadDiffCommand() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	cmd := &cobra.Command{
 		Use: "diff ID FROM TO", Short: "Compare a thread at two versions", Args: exactly(3, "the id of a thread and two versions"), ValidArgsFunction: a.completeThreads,
 		Long: `Compare a thread at two versions: what changes the state of the first into that
-of the second, and the messages that only one of them shows.`,
+of the second, and the messages that only one of them shows. What runs keep in
+the state for themselves is left out without --all.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var from, to version
 			for i, v := range []*version{&from, &to} {
@@ -34,7 +36,7 @@ of the second, and the messages that only one of them shows.`,
 				}
 			}
 			return a.onThread(func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
-				doc, err := diff(ctx, store, id, from.v, to.v)
+				doc, err := diff(ctx, store, id, from.v, to.v, all)
 				if err != nil {
 					return notReached(ctx, store, id, max(from.v, to.v), err)
 				}
@@ -42,10 +44,13 @@ of the second, and the messages that only one of them shows.`,
 			})(cmd, args[:1])
 		},
 	}
+	flagAllKeys(cmd, &all)
+	return cmd
 }
 
-// diff compares a thread at two versions.
-func diff(ctx context.Context, store selvage.Store, id selvage.ThreadID, from, to selvage.Version) (*diffDocument, error) {
+// diff compares a thread at two versions, of the state what is the user's or
+// all.
+func diff(ctx context.Context, store selvage.Store, id selvage.ThreadID, from, to selvage.Version, all bool) (*diffDocument, error) {
 	doc := &diffDocument{ID: id, From: from, To: to, State: state.Patch{}, Added: []selvage.Message{}, Removed: []selvage.Message{}}
 	before, err := store.State(ctx, id, from)
 	if err != nil {
@@ -54,6 +59,9 @@ func diff(ctx context.Context, store selvage.Store, id selvage.ThreadID, from, t
 	after, err := store.State(ctx, id, to)
 	if err != nil {
 		return nil, err
+	}
+	if !all {
+		before, after = before.Own(), after.Own()
 	}
 	doc.State = append(doc.State, state.Diff(before, after)...)
 	was, err := collectMessages(ctx, store, id, from)

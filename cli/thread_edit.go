@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,15 +19,16 @@ func (a *app) threadEditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "edit ID --set /PATH=JSON", Short: "Change the state document of a thread", Args: exactly(1, "the id of a thread"), ValidArgsFunction: a.completeThreads,
 		Long: `Change the state document of a thread. All of it takes effect in one version, or
-nothing does: first what --set says, in order, then what --delete says.`,
+nothing does: first what --set says, in order, then what --delete says.
+--set '={...}' replaces the whole document, and --delete '' empties it. What runs
+keep in it (` + "`thread state --all`" + `) stays, and cannot be edited.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			patch, err := editPatch(sets, deletes)
 			if err != nil {
 				return err
 			}
 			return a.changeThread(cmd.Context(), args[0], func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
-				set := selvage.ChangeSet{ID: selvage.NewID(), Reason: selvage.ReasonStateEdited, Patches: []selvage.StatePatch{{Source: "cli:edit", Ops: patch}}}
-				receipt, err := store.Append(ctx, id, set, atVersion(at.v))
+				receipt, err := edit(ctx, store, id, patch, at.v)
 				if errors.Is(err, selvage.ErrConflict) {
 					return hinted(err, "look at it again (`selvage thread state "+quote(string(id))+"`), and name the version it has now")
 				}
@@ -86,9 +88,55 @@ func editPatch(sets, deletes []string) (state.Patch, error) {
 // ownKey refuses a path at which runs keep what they need to go on: other
 // values there would make them end, or do something again.
 func ownKey(at state.Pointer) error {
-	reserved := []string{state.RunKey, state.BudgetsKey, state.CallsKey, state.ContextKey, state.SpecsKey}
-	if tokens := at.Tokens(); len(tokens) > 0 && slices.Contains(reserved, tokens[0]) {
+	if at.Reserved() {
 		return usage("`selvage run --help` lists what changes runs", "%s belongs to runs", at)
 	}
 	return nil
+}
+
+// edit applies a patch to the state of a thread, if it is at a version or at
+// any. What it does to the whole document it does to all that is the user's.
+func edit(ctx context.Context, store selvage.Store, id selvage.ThreadID, patch state.Patch, at selvage.Version) (selvage.Receipt, error) {
+	set := selvage.ChangeSet{ID: selvage.NewID(), Reason: selvage.ReasonStateEdited}
+	if !slices.ContainsFunc(patch, func(op state.Op) bool { return op.Path == "" }) {
+		set.Patches = []selvage.StatePatch{{Source: sourceEdit, Ops: patch}}
+		return store.Append(ctx, id, set, atVersion(at))
+	}
+	none := 0
+	for try := 1; ; try++ {
+		head, err := store.Load(ctx, id, selvage.LoadOptions{Messages: &none})
+		if err != nil {
+			return selvage.Receipt{}, err
+		}
+		ops, err := besideReserved(patch, head.State)
+		if err != nil {
+			return selvage.Receipt{}, err
+		}
+		set.Patches = []selvage.StatePatch{{Source: sourceEdit, Ops: ops}}
+		receipt, err := store.Append(ctx, id, set, atVersion(cmp.Or(at, head.Thread.Version)))
+		if at != 0 || try == editTries || !errors.Is(err, selvage.ErrConflict) {
+			return receipt, err
+		}
+	}
+}
+
+const (
+	sourceEdit = "cli:edit"
+	editTries  = 10 // to replace a document that others change meanwhile
+)
+
+// besideReserved returns what a patch changes in a document, without its
+// reserved keys. A patch that would write some is refused.
+func besideReserved(patch state.Patch, doc state.Document) (state.Patch, error) {
+	own := doc.Own()
+	after, err := patch.Apply(own)
+	if err != nil {
+		return nil, &selvage.InvalidError{Field: "patches", Reason: err.Error()}
+	}
+	for key := range after.Root().Members() {
+		if err := ownKey(state.At(key)); err != nil {
+			return nil, err
+		}
+	}
+	return state.Diff(own, after), nil
 }

@@ -15,6 +15,7 @@ import (
 func (a *app) threadExportCommand() *cobra.Command {
 	var form string
 	var at version
+	var all bool
 	cmd := &cobra.Command{
 		Use: "export ID", Short: "Write a thread to stdout: its log, state, transcript or proof", Args: exactly(1, "the id of a thread"), ValidArgsFunction: a.completeThreads,
 		Long: `Write a thread to stdout.
@@ -42,6 +43,9 @@ func (a *app) threadExportCommand() *cobra.Command {
 				if err != nil {
 					return notReached(ctx, store, id, at.v, err)
 				}
+				if !all {
+					doc = doc.Own()
+				}
 				a.out.json(doc)
 				return nil
 			case "markdown":
@@ -66,6 +70,7 @@ func (a *app) threadExportCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&form, "format", "jsonl", "`WHAT` to write: jsonl, state, markdown, proof or fixture")
 	cmd.Flags().Var(&at, "at", "state or transcript as of this `VERSION`")
+	cmd.Flags().BoolVar(&all, "all", false, "of a state, with what runs keep in it")
 	return cmd
 }
 

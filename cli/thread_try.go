@@ -129,7 +129,7 @@ func (t *trying) run(ctx context.Context, store selvage.Store, id selvage.Thread
 		}
 	}
 	doc.Others = append(doc.Others, fixture.Compare(was, is)...)
-	doc.State = append(doc.State, state.Diff(fixture.Own(was.After), fixture.Own(is.After))...)
+	doc.State = append(doc.State, state.Diff(was.After.Own(), is.After.Own())...)
 	return t.show(doc, func() { t.print(doc) })
 }
 

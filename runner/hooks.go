@@ -63,6 +63,9 @@ func (x *run) hooked(m selvage.Moment) bool {
 
 // apply takes the effects of a hook that count at every moment.
 func (x *run) apply(hook *selvage.Hook, effects selvage.Effects) error {
+	if err := effects.Patch.CheckReserved(""); err != nil {
+		return err
+	}
 	if err := x.patch("hook:"+hook.Name, effects.Patch); err != nil {
 		return err
 	}

@@ -139,6 +139,9 @@ func TestHookFails(t *testing.T) {
 			"patch": func() (selvage.Effects, error) {
 				return selvage.Effects{Patch: state.Patch{state.Increment("/nothing", state.Int(1))}}, nil
 			},
+			"patch of what is the run's": func() (selvage.Effects, error) {
+				return selvage.Effects{Patch: state.Patch{state.Set("/__run", state.Int(1))}}, nil
+			},
 		} {
 			t.Run(string(m)+" "+name, func(t *testing.T) {
 				t.Parallel()

@@ -44,6 +44,9 @@ var (
 	// ErrCallID: a call id is missing where the scope needs one, given where it
 	// has none, or not valid UTF-8.
 	ErrCallID = errors.New("wrong call id for scope")
+	// ErrReserved: a change would touch what runs keep under keys of their own; see
+	// [Op.Reserved].
+	ErrReserved = errors.New("reserved key")
 )
 
 // OpError reports the op that made a patch fail, or the operation of a JSON

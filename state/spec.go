@@ -11,14 +11,6 @@ import (
 // id. No spec may have a path there.
 const CallsKey = "__calls"
 
-// Top-level keys that the run loop keeps its own affairs under. No spec may
-// have a path there.
-const (
-	RunKey     = "__run"     // what others ask of the open run; goes when the next one is prepared
-	BudgetsKey = "__budgets" // what child runs have reserved and spent, by the id of the run they count against
-	ContextKey = "__context" // the summary that stands in for the beginning of the conversation
-)
-
 // Scope says how long a key lives.
 type Scope string
 
@@ -96,7 +88,7 @@ func (s Spec) check() error {
 	if _, err := ParsePointer(string(s.Path)); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrSpec, s.Name, err)
 	}
-	for _, reserved := range [...]string{CallsKey, SpecsKey, RunKey, BudgetsKey, ContextKey} {
+	for _, reserved := range reservedKeys {
 		if At(reserved).Contains(s.Path) {
 			return failf(ErrSpec, "%s: path %q is under the reserved key %s", s.Name, string(s.Path), reserved)
 		}

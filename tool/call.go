@@ -58,9 +58,13 @@ func (c *Call) current() state.Document {
 
 // Patch changes the state of the thread when the call succeeds, in the same
 // commit as its result. The patch applies to what [Call.State] returns, as a
-// whole or not at all; an error is a [state.OpError]. A call that fails
-// changes nothing.
+// whole or not at all; an error is a [state.OpError], also for what runs keep in
+// the state ([state.ErrReserved]), but for what is this call's own. A call that
+// fails changes nothing.
 func (c *Call) Patch(ops ...state.Op) error {
+	if err := state.Patch(ops).CheckReserved(state.At(state.CallsKey, c.ID)); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	doc, err := state.Patch(ops).Apply(c.current())

@@ -266,6 +266,12 @@ func TestPatch(t *testing.T) {
 	if err := c.Patch(state.Set("/m", state.Int(1)), state.Increment("/nothing", state.Int(1))); !errors.As(err, &op) {
 		t.Errorf("error %v, want an OpError", err)
 	}
+	if err := c.Patch(state.Set("/m", state.Int(1)), state.Delete("")); !errors.Is(err, state.ErrReserved) {
+		t.Errorf("error %v of emptying the state, want ErrReserved", err)
+	}
+	if err := c.Patch(state.Set("/__calls/c2/draft", state.Int(1))); !errors.Is(err, state.ErrReserved) {
+		t.Errorf("error %v of changing another call's state, want ErrReserved", err)
+	}
 	draft := state.NewKey[string](state.Spec{Name: "draft", Scope: state.ScopeToolCall})
 	if err := tool.Set(c, draft, "text"); err != nil {
 		t.Fatal(err)
