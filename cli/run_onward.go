@@ -44,7 +44,8 @@ func (a *app) stands(ctx context.Context, store selvage.Store, id selvage.RunID)
 		return doc, err
 	}
 	doc.Next = a.again("run", "resume", quote(string(id)))
-	if l := leader(head); l != nil {
+	// Who holds the thread of a run that waits only decides on it.
+	if l := leader(head); l != nil && run.Status != selvage.RunWaiting {
 		doc.LedBy, doc.Next = l.Owner.String(), a.again("run", "watch", quote(string(id)))
 	}
 	return doc, nil

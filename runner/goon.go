@@ -106,7 +106,7 @@ func (r *Runner) goOn(ctx context.Context, id selvage.RunID, opts ResumeOptions,
 	defer cancel(nil)
 	out.cancel = cancel
 	// Whatever OnActive says of new messages: the run is not to end for this.
-	lease, err := r.acquire(ctx, r.home, info.ThreadID, out.queued(info.ThreadID, id))
+	lease, err := r.acquire(ctx, r.home, info.ThreadID, r.yields(ctx, id, out.queued(info.ThreadID, id)))
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ const (
 	lastPoll  = 250 * time.Millisecond
 )
 
-// acquire takes the lease of a thread, waiting for whoever holds it if the
-// options say so. Waiting is told each time it is found held.
-func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, waiting func(*selvage.BusyError)) (selvage.Lease, error) {
+// acquire takes the lease of a thread. Each time it is found held, waits says
+// whether to wait for whoever holds it.
+func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, waits func(*selvage.BusyError) bool) (selvage.Lease, error) {
 	var poll *backoff.ExponentialBackOff
 	unavailable := 0
 	for {
@@ -29,10 +29,9 @@ func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, wai
 		case err == nil:
 			return lease, nil
 		case errors.As(err, &busy):
-			if r.opts.OnActive == Reject {
+			if !waits(busy) {
 				return selvage.Lease{}, err
 			}
-			waiting(busy)
 		case errors.Is(err, selvage.ErrUnavailable) && unavailable < resends:
 			unavailable++
 		default:
@@ -45,6 +44,25 @@ func (r *Runner) acquire(ctx context.Context, at place, id selvage.ThreadID, wai
 		if sleep(ctx, poll.NextBackOff()) != nil {
 			return selvage.Lease{}, errors.Join(context.Cause(ctx), err)
 		}
+	}
+}
+
+// brief bounds for how long anybody holds the thread of a run that waits.
+const brief = 5 * time.Second
+
+// yields returns what waits for whoever holds the thread of a run that is to be
+// gone on with. Nobody leads a run that waits: its thread is held for a moment,
+// to decide on it or to begin to go on. That is waited for also by a runner that
+// rejects, or of a decision that lost against another nobody would take up the
+// one that counts.
+func (r *Runner) yields(ctx context.Context, id selvage.RunID, queued func(*selvage.BusyError)) func(*selvage.BusyError) bool {
+	if r.opts.OnActive != Reject {
+		return func(busy *selvage.BusyError) bool { queued(busy); return true }
+	}
+	until := time.Now().Add(brief)
+	return func(*selvage.BusyError) bool {
+		run, err := FindRun(ctx, r.home.store, id)
+		return err == nil && run.Status != selvage.RunRunning && time.Now().Before(until)
 	}
 }
 

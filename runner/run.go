@@ -111,9 +111,13 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 	}
 	queued := out.queued(thread, "")
 	interrupted := r.opts.OnActive != Interrupt
-	lease, err := r.acquire(ctx, at, thread, func(busy *selvage.BusyError) {
+	lease, err := r.acquire(ctx, at, thread, func(busy *selvage.BusyError) bool {
+		if r.opts.OnActive == Reject {
+			return false
+		}
 		queued(busy)
 		interrupted = interrupted || r.interrupt(ctx, at, thread)
+		return true
 	})
 	if err != nil {
 		out.give(Event{}, fmt.Errorf("run thread %q: %w", thread, err))
