@@ -23,8 +23,8 @@ type Conversation interface {
 	// it has reached are raised first.
 	Resume(ctx context.Context, raise []runner.Bump) iter.Seq2[runner.Event, error]
 
-	// Standing is what the open run of the thread waits for; the zero value
-	// if it does not wait.
+	// Standing is where the open run of the thread stands, and what it waits
+	// for; the zero value if there is none.
 	Standing(ctx context.Context) (Standing, error)
 
 	// Decide records an answer to a question, durably, and says what came of
@@ -72,9 +72,9 @@ type Reply struct {
 	Changed bool // the thread is another one or has other messages: read it again
 }
 
-// Standing is what a run waits for.
+// Standing is where the open run of a thread stands.
 type Standing struct {
-	Run       selvage.RunID
+	Run       selvage.RunID    // "": there is none
 	Waiting   *selvage.Waiting // nil: it does not wait
 	Questions []Question       // that a person may answer
 	Ready     bool             // something was decided that the run has not gone on with

@@ -62,15 +62,18 @@ func (m *model) stood(s stood) tea.Cmd {
 		return m.idle()
 	case s.polled && (m.turn != nil || m.busy):
 		return nil // it is old
-	case s.polled && (s.standing.Waiting == nil || s.standing.Run != m.standing.Run):
-		m.standing, m.ask = Standing{}, nil
-		return m.read(&Reply{Text: "the run has gone on elsewhere"})
+	case s.polled && (s.standing.Run != m.standing.Run || s.standing.elsewhere() != m.standing.elsewhere()):
+		return m.changedElsewhere(s.standing)
 	}
 	before := m.standing
 	m.standing = s.standing
 	m.show()
+	m.marksWaiting()
 	w := m.standing.Waiting
 	switch {
+	case m.turn == nil && m.standing.elsewhere():
+		m.behind = true
+		return tea.Batch(m.idle(), m.pollLater())
 	case w == nil || m.turn != nil:
 		return m.idle()
 	case w.Until != nil && !m.now().Before(*w.Until), s.polled && before.Ready && m.standing.Ready && m.ask == nil:
@@ -78,6 +81,33 @@ func (m *model) stood(s stood) tea.Cmd {
 		return m.resume(nil)
 	}
 	return m.pollLater()
+}
+
+// elsewhere reports whether another process leads the run, given that this one
+// does not.
+func (s *Standing) elsewhere() bool { return s.Run != "" && s.Waiting == nil }
+
+// changedElsewhere shows what another process did with the run.
+func (m *model) changedElsewhere(now Standing) tea.Cmd {
+	told := ""
+	if !m.standing.elsewhere() {
+		told = "the run has gone on elsewhere"
+	}
+	m.standing, m.ask = Standing{Run: now.Run}, nil
+	return m.read(&Reply{Text: told})
+}
+
+// marksWaiting marks the calls that a person is asked about: in messages that
+// were read nothing says so.
+func (m *model) marksWaiting() {
+	calls := m.known()
+	for i := range m.standing.Questions {
+		q := &m.standing.Questions[i]
+		if c := calls[q.CallID]; c != nil && c.status == "" {
+			c.status, c.unknown = selvage.CallSuspended, q.Ticket.Unknown
+			c.forget()
+		}
+	}
 }
 
 // decided is that a decision is recorded.

@@ -295,3 +295,35 @@ func TestDialogFits(t *testing.T) {
 		}
 	})
 }
+
+// TestLedElsewhere holds that the screen shows what a run says that another
+// process leads: when it has ended, and when this one has answered meanwhile.
+func TestLedElsewhere(t *testing.T) {
+	a := &actor{standing: Standing{Run: "r1"}, turn: telling(answerOf("here"))}
+	rigged(t, a, true, 80, 24, func(r *rig) {
+		r.sees("at work elsewhere")
+		a.standing = Standing{}
+		a.history = History{Messages: []selvage.Message{selvage.UserText("said elsewhere")}}
+		r.wait(pollEvery)
+		r.wait(pollEvery)
+		r.sees("said elsewhere", "ready")
+	})
+	a = &actor{standing: Standing{Run: "r1"}, turn: telling(answerOf("here"))}
+	rigged(t, a, true, 80, 24, func(r *rig) {
+		a.standing = Standing{}
+		a.history = History{Messages: []selvage.Message{selvage.UserText("said elsewhere")}}
+		r.typed("and this")
+		r.press("enter")
+		r.wait(time.Second)
+		r.sees("said elsewhere", "ready")
+	})
+}
+
+// TestWaitingCallIsMarked holds that a call that waits is shown to wait in a
+// conversation that was opened anew.
+func TestWaitingCallIsMarked(t *testing.T) {
+	q := approval("t1")
+	call := selvage.ToolCall{ID: q.CallID, Name: q.Tool, Arguments: q.Arguments}
+	a := &actor{standing: waiting(q), turn: telling(), history: History{Messages: []selvage.Message{{Role: selvage.RoleAssistant, ToolCalls: []selvage.ToolCall{call}}}}}
+	rigged(t, a, true, 80, 24, func(r *rig) { r.sees("waits for a decision") })
+}

@@ -49,6 +49,9 @@ func (m *model) finish(t *turn) tea.Cmd {
 		m.input.SetValue(strings.Trim(strings.Join(text, "\n"), "\n"))
 		m.note("what was queued is in the input again")
 	}
+	if m.behind {
+		return m.read(&Reply{})
+	}
 	return m.stand()
 }
 

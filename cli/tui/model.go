@@ -39,6 +39,7 @@ type model struct {
 	postponed map[string]bool // what was put off, by what it is about
 	settled   int             // decisions since the run last went on
 	polling   bool            // a poll is under way
+	behind    bool            // another process leads the run: what it says is not here
 	left      Left
 	beginning bool // the history is being read
 }
@@ -121,7 +122,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.endedRun(msg)
 	case poll:
 		m.polling = false
-		if m.turn == nil && !m.busy && m.standing.Waiting != nil {
+		if m.turn == nil && !m.busy && m.standing.Run != "" {
 			return m.look(true)
 		}
 	case tick:
@@ -154,7 +155,7 @@ func (m *model) fail(err error) {
 
 // opened shows the thread that was read.
 func (m *model) opened(o opened) tea.Cmd {
-	m.busy = false
+	m.busy, m.behind = false, false
 	first := m.beginning
 	m.beginning = false
 	m.version = o.version

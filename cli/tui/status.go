@@ -95,6 +95,8 @@ func (m *model) stateWord() string {
 		return "waits: " + m.waitsFor()
 	case m.busy:
 		return "reading"
+	case m.standing.elsewhere():
+		return "at work elsewhere"
 	}
 	return "ready"
 }
