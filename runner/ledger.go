@@ -23,6 +23,7 @@ type ledger struct {
 	user    string                   // whom the thread belongs to
 	base    state.Document           // recorded
 	window  []selvage.Message        // the last recorded ones; may hold more than keep
+	survey  survey                   // of the window
 	calls   map[string]*selvage.Call // recorded calls that have not ended
 
 	doc     state.Document // base with what is pending
@@ -79,7 +80,7 @@ func (d *delta) drop(a attempt) {
 // load takes the thread as it stands for what is recorded.
 func (l *ledger) load(head *selvage.Head) {
 	l.version, l.base, l.doc = head.Thread.Version, head.State, head.State
-	l.window, l.pending, l.unsure = head.Messages, delta{}, nil
+	l.window, l.survey, l.pending, l.unsure = head.Messages, survey{}, delta{}, nil
 	l.user = head.Thread.UserID
 	l.calls = make(map[string]*selvage.Call, len(head.OpenCalls))
 	for i := range head.OpenCalls {

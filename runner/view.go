@@ -17,10 +17,13 @@ func (x *run) view() []selvage.Message {
 // of it: the summary of what it covers, and after that as much of the end as
 // there is room for.
 func (x *run) compose() ([]selvage.Message, *frame) {
+	if view, f, ok := x.glance(); ok {
+		return view, f
+	}
 	all := x.uncovered()
 	from := cut(all, x.keep)
 	if room := x.roomForMessages(); room > 0 {
-		from += fitting(all[from:], int(float64(room)/x.context.scale))
+		from += fitting(all[from:], int(float64(room)/x.scale()))
 	}
 	f := x.frameOf(all, from)
 	return f.compose(all[from:], x.summary), f
@@ -172,7 +175,7 @@ func (x *run) roomForMessages() int {
 	if x.summary != nil {
 		fixed += estimate(&x.summary.message)
 	}
-	return max(room-int(float64(fixed)*x.context.scale), 1)
+	return max(room-int(float64(fixed)*x.scale()), 1)
 }
 
 // calibrate takes in how many tokens the model counted of what it was given,
@@ -182,6 +185,21 @@ func (x *run) calibrate(counted int64) {
 		f.Used = counted
 		x.context.scale = scaleOf(counted, f.Tokens)
 	}
+}
+
+// scale is how many tokens the model counts for one that is estimated. What it
+// counted last tells, if need be in a run before.
+func (x *run) scale() float64 {
+	if x.context.scale == 0 {
+		x.context.scale = 1
+		for i := range slices.Backward(x.window) {
+			if f := frameIn(&x.window[i]); f != nil {
+				x.context.scale = scaleOf(f.Used, f.Tokens)
+				break
+			}
+		}
+	}
+	return x.context.scale
 }
 
 // scaleOf is how many tokens a model counts for one that is estimated.

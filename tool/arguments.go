@@ -94,7 +94,35 @@ func checkArguments(schema *jsonschema.Schema, args json.RawMessage) []Fault {
 	if v.Kind() != state.KindObject {
 		return []Fault{{Reason: "they must be one JSON object, not " + v.Kind().String()}}
 	}
-	return check(schema, objectOf(args))
+	if schema == nil {
+		return nil
+	}
+	return validate(schema, plain(v))
+}
+
+// plain is a value as the validator takes it.
+func plain(v state.Value) any {
+	switch v.Kind() {
+	case state.KindObject:
+		members := make(map[string]any, v.Len())
+		for key, member := range v.Members() {
+			members[key] = plain(member)
+		}
+		return members
+	case state.KindArray:
+		elements := make([]any, 0, v.Len())
+		for element := range v.Elements() {
+			elements = append(elements, plain(element))
+		}
+		return elements
+	case state.KindString:
+		return v.Text()
+	case state.KindNumber:
+		return json.Number(v.Literal())
+	case state.KindBool:
+		return v.Bool()
+	}
+	return nil
 }
 
 // check returns every fault of a value. A nil schema takes any.
@@ -106,7 +134,11 @@ func check(schema *jsonschema.Schema, value json.RawMessage) []Fault {
 	if err != nil {
 		return []Fault{{Reason: err.Error()}}
 	}
-	err = schema.Validate(instance)
+	return validate(schema, instance)
+}
+
+func validate(schema *jsonschema.Schema, instance any) []Fault {
+	err := schema.Validate(instance)
 	var invalid *jsonschema.ValidationError
 	switch {
 	case err == nil:
