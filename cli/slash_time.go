@@ -19,7 +19,7 @@ func (c *conversation) forkHere(ctx context.Context, as string) error {
 		}
 		req.To = id
 	}
-	doc, err := fork(ctx, c.store, req)
+	doc, err := c.fork(ctx, c.store, req)
 	if err != nil {
 		if c.nothingYet(err) {
 			return nil
@@ -29,6 +29,7 @@ func (c *conversation) forkHere(ctx context.Context, as string) error {
 	from := c.id
 	c.id = doc.ID
 	c.warnUndone(doc.Undone)
+	c.warnStays(doc)
 	c.err.line("this is %s now, a fork of %s at version %d", doc.ID, from, doc.ForkedFrom.Version)
 	if c.kept() {
 		c.err.line("back to the other one: %s", c.again("chat", "--thread", quote(string(from))))
@@ -52,7 +53,7 @@ func (c *conversation) rewindTurns(ctx context.Context, text string) error {
 		}
 		return fmt.Errorf("/rewind: %w", err)
 	}
-	doc, err := rewind(ctx, c.store, c.id, to, 0)
+	doc, err := c.rewind(ctx, c.store, c.id, to, 0)
 	if err != nil {
 		return fmt.Errorf("/rewind: %w", err)
 	}

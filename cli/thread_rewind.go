@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +37,7 @@ and another rewind shows it again. Runs, costs and the effects of tools stay.`,
 				return usage("`selvage thread log "+quote(args[0])+"` lists its versions", "--to is missing: the version to go back to")
 			}
 			return a.changeThread(cmd.Context(), args[0], func(ctx context.Context, store selvage.Store, id selvage.ThreadID) error {
-				doc, err := rewind(ctx, store, id, to.v, at.v)
+				doc, err := a.rewind(ctx, store, id, to.v, at.v)
 				if err != nil {
 					return notReached(ctx, store, id, to.v, err)
 				}
@@ -70,11 +71,11 @@ func atVersion(v selvage.Version) selvage.Precondition {
 }
 
 // rewind goes back to a version, if a thread is at another one or at any.
-func rewind(ctx context.Context, store selvage.Store, id selvage.ThreadID, to, at selvage.Version) (*rewoundDocument, error) {
+func (a *app) rewind(ctx context.Context, store selvage.Store, id selvage.ThreadID, to, at selvage.Version) (*rewoundDocument, error) {
 	set := selvage.ChangeSet{ID: selvage.NewID(), Rewind: &to}
 	receipt, err := store.Append(ctx, id, set, atVersion(at))
 	if err != nil {
-		return nil, explainRewind(id, err)
+		return nil, a.explainRewind(ctx, store, id, err)
 	}
 	doc := &rewoundDocument{changedDocument: changedDocument{id, receipt.Version, receipt.Hash}, To: to, Undone: []undoneCall{}}
 	doc.Undone, err = effectsAfter(ctx, store, id, to, receipt.Version)
@@ -82,12 +83,17 @@ func rewind(ctx context.Context, store selvage.Store, id selvage.ThreadID, to, a
 }
 
 // explainRewind says what to do about a run that stands in the way.
-func explainRewind(id selvage.ThreadID, err error) error {
+func (a *app) explainRewind(ctx context.Context, store selvage.Store, id selvage.ThreadID, err error) error {
 	var invalid *selvage.InvalidError
-	if errors.As(err, &invalid) && strings.Contains(invalid.Reason, "is open") {
-		f := classify(hinted(err, "let it end, or go on with the thread: `selvage chat --thread "+quote(string(id))+"`"))
-		f.exit = exitConflict
-		return f
+	if !errors.As(err, &invalid) || !strings.Contains(invalid.Reason, "is open") {
+		return err
 	}
-	return err
+	f := classify(hinted(err, "let it end, or go on with the thread: `selvage chat --thread "+quote(string(id))+"`"))
+	f.exit = exitConflict
+	if open, err := a.openRun(ctx, store, id); err == nil && open != nil {
+		f.err = fmt.Errorf("%w; %s", f.err, open)
+		f.hint = "end it first: `" + strings.Join(append(open.Next, a.again("run", "cancel", quote(string(open.RunID)))), "`, or `") + "`"
+		f.details = map[string]any{"open_run": open}
+	}
+	return f
 }

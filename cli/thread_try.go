@@ -173,7 +173,7 @@ func (t *trying) ground(ctx context.Context, store selvage.Store, id selvage.Thr
 	if t.keep != "" {
 		keep, err := threadID(t.keep)
 		if err == nil && at > 0 {
-			_, err = fork(ctx, store, selvage.ForkRequest{From: id, At: at, To: keep})
+			_, err = t.fork(ctx, store, selvage.ForkRequest{From: id, At: at, To: keep})
 		}
 		return copyOf{store, keep}, func() {}, err
 	}
