@@ -26,6 +26,9 @@ type Book struct {
 	Store  selvage.Store
 	Thread selvage.ThreadID // of the run
 	Run    selvage.RunID
+	// Fence, if not nil, is that of whoever leads the run: what is changed
+	// after another took its thread over matches [selvage.ErrFenced].
+	Fence *selvage.Fence
 }
 
 // Sheet returns the budget as it stands. A run that spawned nothing has one
@@ -131,22 +134,34 @@ func (b Book) Raise(ctx context.Context, child selvage.RunID, to Bounds) (entry 
 
 // Settle books what a child has spent that ended, its own children included,
 // and frees the rest of its reservation. What it spent beyond that is cut off
-// and noted. Repeated, it changes nothing and returns what was booked. A child
-// that reserved nothing here matches [selvage.ErrNotFound].
+// and noted. Repeated, it changes nothing and returns what was booked. One that
+// spent something although its reservation had been released is booked too. A
+// child that reserved nothing here matches [selvage.ErrNotFound].
 func (b Book) Settle(ctx context.Context, child selvage.RunID, actual Amount) (Entry, error) {
-	return b.closeEntry(ctx, SourceSettle, child, func(e *Entry) {
+	return b.closeEntry(ctx, SourceSettle, child, func(e *Entry) bool {
+		if e.Status == Settled || e.Status == Released && actual == (Amount{}) {
+			return false
+		}
 		e.Status = Settled
 		e.Spent, e.Over = e.Reserved.clamp(actual)
+		return true
 	})
 }
 
 // Release frees the reservation of a child that never began. It may reserve
 // again. Otherwise it is [Book.Settle].
 func (b Book) Release(ctx context.Context, child selvage.RunID) (Entry, error) {
-	return b.closeEntry(ctx, SourceRelease, child, func(e *Entry) { e.Status = Released })
+	return b.closeEntry(ctx, SourceRelease, child, func(e *Entry) bool {
+		held := e.Status == Active
+		if held {
+			e.Status = Released
+		}
+		return held
+	})
 }
 
-func (b Book) closeEntry(ctx context.Context, source string, child selvage.RunID, end func(*Entry)) (entry Entry, err error) {
+// closeEntry ends a reservation, unless end reports that it had ended before.
+func (b Book) closeEntry(ctx context.Context, source string, child selvage.RunID, end func(*Entry) bool) (entry Entry, err error) {
 	err = b.change(ctx, source, func(head *selvage.Head) (state.Patch, error) {
 		r, err := read(head.State, b.Run)
 		if err != nil {
@@ -156,10 +171,9 @@ func (b Book) closeEntry(ctx context.Context, source string, child selvage.RunID
 		if entry, known = r.Children[child]; !known {
 			return nil, fmt.Errorf("run %q holds no reservation of the budget of run %q: %w", child, b.Run, selvage.ErrNotFound)
 		}
-		if entry.Status != Active {
+		if !end(&entry) {
 			return nil, nil
 		}
-		end(&entry)
 		return b.put(child, entry)
 	})
 	return entry, err
@@ -200,7 +214,7 @@ func (b Book) change(ctx context.Context, source string, decide func(*selvage.He
 		if err != nil || patch == nil {
 			return err
 		}
-		change := selvage.ChangeSet{ID: selvage.NewID(), RunID: b.Run, Reason: selvage.ReasonStateEdited,
+		change := selvage.ChangeSet{ID: selvage.NewID(), RunID: b.Run, Reason: selvage.ReasonStateEdited, Fence: b.Fence,
 			Patches: []selvage.StatePatch{{Source: source, Ops: patch}}}
 		err = b.send(ctx, &change, selvage.Exact(head.Thread.Version))
 		if err == nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/selvagehq/selvage"
 )
 
-// Ended settles the spending of a run that has ended with the budget that it
-// counts against, and goes on with the runs above that had ended before and
-// waited for it: a run is settled when all of its children are. Whoever ended a
-// run calls it; called for a run that is open, or settled already, it does
-// nothing.
+// Ended gives back what a run that has ended had put aside for children that
+// never began, and settles its spending with the budget that it counts against,
+// if with any. It goes on with the runs above that had ended before and waited
+// for it: a run is settled when all of its children are. Whoever ended a run
+// calls it; called for a run that is open, or settled already, it does nothing.
 func Ended(ctx context.Context, store selvage.Store, id selvage.RunID) error {
 	for {
 		run, err := find(ctx, store, id)
-		if errors.Is(err, selvage.ErrNotFound) || err == nil && (run.Status.Open() || run.Spec == nil || run.Spec.Budget == nil) {
+		if errors.Is(err, selvage.ErrNotFound) || err == nil && run.Status.Open() {
 			return nil
 		}
 		if err != nil {
@@ -34,6 +34,9 @@ func Ended(ctx context.Context, store selvage.Store, id selvage.RunID) error {
 			return fmt.Errorf("settle run %q: %w", id, err)
 		} else if begun {
 			return nil // the last of them settles it
+		}
+		if run.Spec == nil || run.Spec.Budget == nil {
+			return nil
 		}
 		up := run.Spec.Budget
 		_, err = Book{Store: store, Thread: up.ThreadID, Run: up.RunID}.Settle(ctx, id, own.Total())

@@ -31,11 +31,11 @@ func settleEnd(ctx context.Context, store selvage.Store, id selvage.RunID) error
 			return err
 		}
 	}
-	if run.Spec == nil || run.Spec.Budget == nil {
-		return nil
-	}
 	if err := budget.Ended(ctx, store, id); err != nil {
 		return err
+	}
+	if run.Spec == nil || run.Spec.Budget == nil {
+		return nil
 	}
 	return wakeParent(ctx, store, &run)
 }
@@ -113,6 +113,11 @@ func (x *run) spawned() bool {
 	return err != nil || len(budget.Sheet{Children: children}.Open()) > 0
 }
 
+// book is the budget of the run, for as long as this process leads it.
+func (x *run) book() budget.Book {
+	return budget.Book{Store: x.store, Thread: x.thread, Run: x.id, Fence: x.fence}
+}
+
 // reconcile brings what the run has set aside for others in line with what
 // became of them, after it was taken over from a process that may have died
 // between the one and the other.
@@ -120,7 +125,7 @@ func (x *run) reconcile(ctx context.Context) {
 	if !x.resumed || !x.spawned() {
 		return
 	}
-	if err := (budget.Book{Store: x.store, Thread: x.thread, Run: x.id}).Reconcile(ctx); err != nil {
+	if err := x.book().Reconcile(ctx); err != nil {
 		x.log.WarnContext(ctx, "budget not reconciled", "run", x.id, "err", err)
 	}
 }

@@ -46,14 +46,17 @@ type place struct {
 
 // New returns a runner, or an error matching [selvage.ErrInvalid], or
 // [selvage.ErrUnsupported] for a store without leases.
-func New(opts Options) (*Runner, error) {
+func New(opts Options) (*Runner, error) { return build(opts, nil) }
+
+// build is [New] with tools that are bound already, by their names.
+func build(opts Options, bound map[string]*tool.Bound) (*Runner, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("new runner: %w", err)
 	}
 	r := &Runner{opts: opts, tools: make(map[string]*tool.Bound, len(opts.Tools))}
 	for _, t := range opts.Tools {
-		if err := r.bind(t); err != nil {
+		if err := r.bind(t, bound); err != nil {
 			return nil, fmt.Errorf("new runner: %w", err)
 		}
 	}
@@ -92,10 +95,12 @@ func New(opts Options) (*Runner, error) {
 	return r, nil
 }
 
-func (r *Runner) bind(t tool.Tool) error {
-	b, err := tool.Bind(t)
-	if err != nil {
-		return err
+func (r *Runner) bind(t tool.Tool, bound map[string]*tool.Bound) (err error) {
+	b := bound[t.Spec().Name]
+	if b == nil {
+		if b, err = tool.Bind(t); err != nil {
+			return err
+		}
 	}
 	spec := b.Spec()
 	if _, taken := r.tools[spec.Name]; taken {

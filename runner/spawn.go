@@ -2,16 +2,13 @@ package runner
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/budget"
 	"github.com/selvagehq/selvage/caps"
-	"github.com/selvagehq/selvage/tool"
 )
 
 // spawner begins child runs for the calls of one run. It knows nothing that
@@ -20,13 +17,20 @@ type spawner struct {
 	r      *Runner
 	place  place
 	parent selvage.ChildRun
+	fence  *selvage.Fence // of the parent's lease
 	user   string
 	begun  time.Time
 }
 
 // spawner returns what the tools of the run spawn with.
 func (x *run) spawner() selvage.Spawner {
-	return &spawner{r: x.r, place: x.place, parent: selvage.ChildRun{ThreadID: x.thread, RunID: x.id}, user: x.user, begun: x.begun}
+	return &spawner{r: x.r, place: x.place, parent: selvage.ChildRun{ThreadID: x.thread, RunID: x.id}, fence: x.fence, user: x.user, begun: x.begun}
+}
+
+// book is the budget that children are given a part of. A process that leads
+// the parent no more cannot change it.
+func (s *spawner) book() budget.Book {
+	return budget.Book{Store: s.place.store, Thread: s.parent.ThreadID, Run: s.parent.RunID, Fence: s.fence}
 }
 
 // Spawn implements [selvage.Spawner]. It returns when the child has ended, or
@@ -38,23 +42,58 @@ func (s *spawner) Spawn(ctx context.Context, req selvage.SpawnRequest) (selvage.
 		return selvage.SpawnResult{}, &selvage.InvalidError{Field: "key", Reason: "a run is spawned under the key of the call that asks for it"}
 	}
 	child := childOf(s.parent, req.Key)
+	parent, before, err := s.look(ctx, child)
+	if err != nil {
+		return selvage.SpawnResult{}, err
+	}
+	if before.begun != nil && !before.begun.Status.Open() {
+		return s.told(ctx, before.begun)
+	}
+	r, err := s.r.agent(ctx, req.Agent, req.Caps, parent)
+	if err == nil {
+		err = s.allot(ctx, child, &req, parent, before, r)
+	}
+	if err != nil {
+		return s.unwind(ctx, child, err)
+	}
+	return s.lead(ctx, r, child, req.Prompt)
+}
+
+// known is what there is of a child before it is led: what other children have
+// taken, and, of one that the call had asked for before, how far it came.
+type known struct {
+	sheet budget.Sheet
+	held  bool         // it holds a part of the budget
+	begun *selvage.Run // as it is recorded; nil if it has not begun
+}
+
+// look finds the parent, which must be open, and what there is of the child.
+func (s *spawner) look(ctx context.Context, child selvage.ChildRun) (*selvage.Run, known, error) {
+	var k known
 	none := 0
 	head, err := s.place.store.Load(ctx, s.parent.ThreadID, selvage.LoadOptions{Messages: &none})
 	if err != nil {
-		return selvage.SpawnResult{}, err
+		return nil, k, err
 	}
 	parent := head.OpenRun
 	if parent == nil || parent.ID != s.parent.RunID {
-		return selvage.SpawnResult{}, &selvage.InvalidError{Field: "run", Reason: fmt.Sprintf("run %q is not open, so it spawns nothing", s.parent.RunID)}
+		return nil, k, &selvage.InvalidError{Field: "run", Reason: fmt.Sprintf("run %q is not open, so it spawns nothing", s.parent.RunID)}
 	}
-	r, err := s.r.agent(ctx, req.Agent, req.Caps, parent)
-	if err != nil {
-		return selvage.SpawnResult{}, err
+	if k.sheet.Children, err = budget.Children(head.State, parent.ID); err != nil {
+		return nil, k, err
 	}
-	if err := s.allot(ctx, child, &req, parent, r); err != nil {
-		return selvage.SpawnResult{}, err
+	entry, before := k.sheet.Children[child.RunID]
+	if !before {
+		return parent, k, nil
 	}
-	return s.lead(ctx, r, child, req.Prompt)
+	k.held = entry.Status != budget.Released
+	switch run, err := FindRun(ctx, s.place.store, child.RunID); {
+	case err == nil:
+		k.begun = &run
+	case !errors.Is(err, selvage.ErrNotFound):
+		return nil, k, err
+	}
+	return parent, k, nil
 }
 
 // lead leads the child to its end.
@@ -72,53 +111,58 @@ func (s *spawner) lead(ctx context.Context, r *Runner, child selvage.ChildRun, p
 	var limited *LimitError
 	switch {
 	case ctx.Err() != nil:
-		return selvage.SpawnResult{}, ctx.Err()
+		return s.unwind(ctx, child, ctx.Err())
 	case errors.As(err, &limited):
 		return selvage.SpawnResult{}, waitsForChild(child, &limited.Waiting)
 	case err != nil && !errors.As(err, &failed):
-		return selvage.SpawnResult{}, err
+		return s.unwind(ctx, child, err)
 	case result.Waiting != nil:
 		return selvage.SpawnResult{}, waitsForChild(child, result.Waiting)
 	}
 	return selvage.SpawnResult{ChildRun: child, Outcome: result.Outcome, Text: result.Text, Usage: result.Usage, Cost: result.Cost}, nil
 }
 
-// maxTitle bounds the title of a child's thread, in characters.
-const maxTitle = 60
-
-// titleOf is the beginning of a prompt.
-func titleOf(prompt string) string {
-	title := strings.Join(strings.Fields(prompt), " ")
-	if runes := []rune(title); len(runes) > maxTitle {
-		title = string(runes[:maxTitle-1]) + "…"
+// told is what a child came to that has ended, perhaps without whoever ended it
+// having settled what it spent.
+func (s *spawner) told(ctx context.Context, done *selvage.Run) (selvage.SpawnResult, error) {
+	if done.Outcome == nil {
+		return selvage.SpawnResult{}, over(done)
 	}
-	return title
+	aftermath(ctx, s.place.store, done.ID, s.r.opts.Logger)
+	x := &run{ledger: ledger{store: s.place.store, thread: done.ThreadID}}
+	result, err := x.again(ctx, done)
+	if err != nil {
+		return selvage.SpawnResult{}, err
+	}
+	return selvage.SpawnResult{ChildRun: selvage.ChildRun{ThreadID: done.ThreadID, RunID: done.ID}, Outcome: result.Outcome,
+		Text: result.Text, Usage: result.Usage, Cost: result.Cost}, nil
 }
 
-// waitsForChild makes a call wait for a child that waits itself.
-func waitsForChild(child selvage.ChildRun, w *selvage.Waiting) error {
-	message := fmt.Sprintf("run %s, which it spawned, waits", child.RunID)
-	if w != nil {
-		message += fmt.Sprintf(" (%s)", w.Reason)
-		if w.Message != "" {
-			message += ": " + w.Message
+// unwind is what becomes of a call whose child was not led to its end here.
+// What was set aside for one that has not begun is given back: the call may not
+// be made again. Where that cannot be done or known now, it is done when the
+// parent is taken over, has ended, or runs out of its budget. A child that is
+// open goes on without this process, and is waited for.
+func (s *spawner) unwind(ctx context.Context, child selvage.ChildRun, why error) (selvage.SpawnResult, error) {
+	if lostLease(context.Cause(ctx)) {
+		return selvage.SpawnResult{}, why // whoever leads the parent now sees to its children
+	}
+	stopped := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.r.opts.Grace)
+	defer cancel()
+	run, err := FindRun(ctx, s.place.store, child.RunID)
+	switch {
+	case errors.Is(err, selvage.ErrNotFound) && (stopped || !unsettled(why)):
+		if _, err := s.book().Release(ctx, child.RunID); err != nil && !errors.Is(err, selvage.ErrNotFound) {
+			s.r.opts.Logger.WarnContext(ctx, "budget not given back", "run", s.parent.RunID, "child", child.RunID, "err", err)
 		}
+	case err != nil || stopped:
+	case run.Status.Open():
+		return selvage.SpawnResult{}, waitsForChild(child, standsAt(&run, why))
+	default:
+		return s.told(ctx, &run)
 	}
-	return tool.Suspend(selvage.Ticket{ID: childTicket(child.RunID), Reason: selvage.WaitBackground, Message: message, Child: &child})
-}
-
-// childTicket names the ticket of a call that waits for a child.
-func childTicket(id selvage.RunID) string { return "child-" + string(id) }
-
-// childOf names thread and run of the child that a call asks for: the same
-// whenever the call is run, and no other call's.
-func childOf(parent selvage.ChildRun, key string) selvage.ChildRun {
-	name := func(what string) string {
-		sum := sha256.Sum256([]byte(strings.Join([]string{what, string(parent.ThreadID), string(parent.RunID), key}, "\x00")))
-		sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // a UUIDv8
-		return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
-	}
-	return selvage.ChildRun{ThreadID: selvage.ThreadID(name("thread")), RunID: selvage.RunID(name("run"))}
+	return selvage.SpawnResult{}, why
 }
 
 // agent makes the runner that leads the runs of an agent: of the one that
@@ -126,7 +170,7 @@ func childOf(parent selvage.ChildRun, key string) selvage.ChildRun {
 // agent's definition says, else what the parent is granted, and nothing beyond
 // that.
 func (r *Runner) agent(ctx context.Context, name string, asked []string, parent *selvage.Run) (*Runner, error) {
-	opts := r.opts
+	opts, bound := r.opts, r.tools
 	opts.Caps = nil
 	if name != "" {
 		if r.opts.Agents == nil {
@@ -136,7 +180,7 @@ func (r *Runner) agent(ctx context.Context, name string, asked []string, parent 
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: %w", name, err)
 		}
-		if opts = other; opts.AgentID == "" {
+		if opts, bound = other, nil; opts.AgentID == "" {
 			opts.AgentID = name
 		}
 	}
@@ -156,87 +200,9 @@ func (r *Runner) agent(ctx context.Context, name string, asked []string, parent 
 	}
 	opts.Store, opts.Owner, opts.OnActive, opts.LeaseTTL, opts.Grace = r.opts.Store, r.opts.Owner, Queue, r.opts.LeaseTTL, r.opts.Grace
 	opts.Agents, opts.Logger, opts.Now = r.opts.Agents, r.opts.Logger, r.opts.Now
-	child, err := New(opts)
+	child, err := build(opts, bound)
 	if err != nil {
 		return nil, fmt.Errorf("agent %q: %w", name, err)
 	}
 	return child, nil
-}
-
-// allot reserves what a child may use and sets the limits of its runner. What
-// was asked for holds, else what the agent's definition says, and nothing
-// beyond what the parent has left.
-func (s *spawner) allot(ctx context.Context, child selvage.ChildRun, req *selvage.SpawnRequest, parent *selvage.Run, r *Runner) error {
-	book := budget.Book{Store: s.place.store, Thread: s.parent.ThreadID, Run: s.parent.RunID}
-	sheet, err := book.Sheet(ctx)
-	if err != nil {
-		return err
-	}
-	held, known := sheet.Children[child.RunID]
-	begun := false
-	if known { // before its process died, perhaps before the child began
-		switch _, err := FindRun(ctx, s.place.store, child.RunID); {
-		case err == nil:
-			begun = true
-		case !errors.Is(err, selvage.ErrNotFound):
-			return err
-		}
-	}
-	spawned := sheet.Spawns()
-	if !known || held.Status == budget.Released {
-		spawned++ // the child itself
-	}
-	limits, err := s.inherit(parent, spawned, begun, &req.Limits, &r.opts.Limits)
-	if err != nil {
-		return err
-	}
-	entry, err := book.Reserve(ctx, child, budget.BoundsOf(req.Limits), budget.BoundsOf(r.opts.Limits))
-	if err != nil {
-		return err
-	}
-	limits.Spend, limits.Tokens = entry.Reserved.Spend, entry.Reserved.Tokens
-	r.opts.Limits, r.budget = limits, &s.parent
-	return nil
-}
-
-// inherit narrows what a child may use to what its parent has left, as far as
-// that is not reserved. One that has begun keeps what it was given.
-func (s *spawner) inherit(parent *selvage.Run, spawned int, begun bool, asked, own *selvage.Limits) (selvage.Limits, error) {
-	has := parent.Bounds()
-	elapsed := s.r.opts.Now().Sub(s.begun)
-	refused := func(code string, current, most selvage.Amount) error {
-		return &budget.RefusedError{Run: parent.ID, Code: code, Current: current, Max: most}
-	}
-	switch {
-	case begun:
-	case has.Depth != nil && *has.Depth <= 0:
-		return selvage.Limits{}, refused(selvage.LimitDepth, "0", selvage.Count(int64(*has.Depth)))
-	case has.Turns != nil && parent.Steps >= *has.Turns:
-		return selvage.Limits{}, refused(selvage.LimitTurns, selvage.Count(int64(parent.Steps)), selvage.Count(int64(*has.Turns)))
-	case has.Duration != nil && elapsed >= *has.Duration:
-		return selvage.Limits{}, refused(selvage.LimitDuration, selvage.Amount(elapsed.String()), selvage.Amount(has.Duration.String()))
-	}
-	return selvage.Limits{
-		Turns:    least(asked.Turns, own.Turns, has.Turns, parent.Steps),
-		Spawns:   least(asked.Spawns, own.Spawns, has.Spawns, spawned),
-		Depth:    least(asked.Depth, own.Depth, has.Depth, 1),
-		Duration: least(asked.Duration, own.Duration, has.Duration, elapsed),
-	}, nil
-}
-
-// least is what was asked for, else what the definition says, and at most what
-// is left of what the parent has.
-func least[T ~int | ~int64](asked, own, has *T, used T) *T {
-	given := own
-	if asked != nil {
-		given = asked
-	}
-	if has == nil {
-		return given
-	}
-	left := max(*has-used, 0)
-	if given != nil {
-		left = min(left, *given)
-	}
-	return &left
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/selvagehq/selvage"
@@ -74,7 +75,7 @@ func TestFiftyChildrenRace(t *testing.T) {
 // another has gone on.
 func TestFiftyChildrenRaceAfterACrash(t *testing.T) {
 	t.Parallel()
-	for n := 3; n <= 48; n += 5 {
+	for n := 3; n <= 48; n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			store := newSpy()
@@ -88,6 +89,55 @@ func TestFiftyChildrenRaceAfterACrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkRace(t, store)
+		})
+	}
+}
+
+// begins reports whether a change is the first of a spawned run.
+func begins(set *selvage.ChangeSet) bool {
+	return set.ParentRunID != "" && len(set.Runs) > 0 && set.Runs[len(set.Runs)-1].Spec != nil
+}
+
+// Every third of fifty that race cannot begin, and the process dies besides,
+// anywhere: nothing stays set aside, and what is spent is what those cost that
+// ran.
+func TestFiftyOfWhichSomeNeverBegin(t *testing.T) {
+	t.Parallel()
+	for n := 3; n <= 63; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			store := newSpy()
+			var begun atomic.Int32
+			store.before = func(nth int, set *selvage.ChangeSet) error {
+				if err := dead(n)(nth, set); err != nil {
+					return err
+				}
+				if begins(set) && begun.Add(1)%3 == 0 {
+					return fmt.Errorf("refused: %w", selvage.ErrTooLarge)
+				}
+				return nil
+			}
+			opts, say := raceOf(t, store)
+			_, err := newRunner(t, opts).Run(t.Context(), "t", runner.Text(say))
+			if died := errors.Is(err, selvage.ErrClosed); died != (store.attempts >= n) {
+				t.Fatalf("%d appends: %v", store.attempts, err)
+			}
+			store.before = nil
+			if _, err := newRunner(t, opts).Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			page, err := store.Runs(t.Context(), selvage.RunQuery{ThreadID: "t"})
+			if err != nil || len(page.Items) != 1 {
+				t.Fatalf("%+v, %v", page.Items, err)
+			}
+			ran, cost := spawnedBy(t, store, page.Items[0].ID), selvage.Money(0)
+			for _, child := range ran {
+				cost += child.Cost
+			}
+			s := sheetOf(t, store, "t", page.Items[0].ID)
+			if len(s.Open()) != 0 || s.Spawns() != len(ran) || s.Spent().Spend != cost || cost > 10*unit || len(ran) < 5 {
+				t.Errorf("%d ran and cost %s, budget: %d spawned, %s spent, %s reserved", len(ran), cost, s.Spawns(), s.Spent().Spend, s.Reserved().Spend)
+			}
 		})
 	}
 }
