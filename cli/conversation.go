@@ -31,8 +31,9 @@ type conversation struct {
 
 // opening is what a conversation is begun with.
 type opening struct {
-	thread   string // its id; empty is a new one
-	latest   bool   // the thread that was updated last
+	thread   string        // its id; empty is a new one
+	latest   bool          // the thread that was updated last
+	run      selvage.RunID // the run to lead; if there is one, its thread is meant
 	onActive runner.OnActive
 }
 
@@ -132,6 +133,9 @@ func (c *conversation) find(ctx context.Context, o opening) (*selvage.Head, erro
 		}
 		c.id = id
 	}
+	if err := c.findByRun(ctx, o.run); err != nil {
+		return nil, err
+	}
 	if c.id == "" {
 		c.id = selvage.ThreadID(selvage.NewID())
 		return nil, nil
@@ -145,6 +149,34 @@ func (c *conversation) find(ctx context.Context, o opening) (*selvage.Head, erro
 		return nil, nil
 	}
 	return &head, err
+}
+
+// findByRun makes sure that a run which there is already belongs to the thread,
+// which is that of the run if no other is named.
+func (c *conversation) findByRun(ctx context.Context, id selvage.RunID) error {
+	if id == "" || c.store == nil {
+		return nil
+	}
+	run, err := findRun(ctx, c.store, id)
+	if err != nil {
+		if errors.Is(err, selvage.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	if c.id == "" {
+		c.id = run.ThreadID
+	}
+	return c.belongs(run)
+}
+
+// belongs reports a run that is one of another thread.
+func (c *conversation) belongs(run *selvage.Run) error {
+	if run.ThreadID == c.id {
+		return nil
+	}
+	return &failure{exit: exitConflict, class: "already_exists", err: fmt.Errorf("run %s is one of thread %s, not of %s", run.ID, run.ThreadID, c.id),
+		hint: "give it another --id; `" + c.again("run", "show", quote(string(run.ID))) + "` shows that one", details: runFacts(run)}
 }
 
 // latest is the thread that was updated last, of the user if one is named.

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/tool"
@@ -84,6 +85,10 @@ func Main(opts Options) int {
 	return a.fail(ctx, what, err)
 }
 
+// sameInterrupt is how long further signals are taken for the first one:
+// timeout(1) and supervisors send theirs to a process and then to its group.
+const sameInterrupt = 200 * time.Millisecond
+
 // interruptible returns a context that the first interrupt ends. The second
 // one ends the process the usual way.
 func interruptible(parent context.Context) (context.Context, func()) {
@@ -94,18 +99,23 @@ func interruptible(parent context.Context) (context.Context, func()) {
 	// under way is recorded to its end.
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE)
-	watched := make(chan struct{})
+	watched, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case <-signals:
-			signal.Stop(signals)
 			cancel()
-		case <-ctx.Done():
+			select {
+			case <-time.After(sameInterrupt):
+			case <-over:
+			}
+			signal.Stop(signals)
+		case <-over:
 		}
 	}()
 	return ctx, func() {
 		cancel()
+		close(over)
 		<-watched
 		signal.Stop(signals)
 		signal.Stop(pipes)

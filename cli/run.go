@@ -112,3 +112,11 @@ func circumstance(r *selvage.Run) string {
 		return r.Outcome.Code + r.Outcome.Detail
 	}
 }
+
+// endedAs says in words how a run ended.
+func endedAs(kind selvage.OutcomeKind) string {
+	if kind == selvage.OutcomeCancelled {
+		return "was cancelled"
+	}
+	return string(kind)
+}

@@ -91,12 +91,13 @@ func (s *starting) start(cmd *cobra.Command, args []string) error {
 
 // lead leads the run in this process and prints it.
 func (s *starting) lead(ctx context.Context, o opening, text string) (err error) {
+	o.run = selvage.RunID(s.id.text)
 	talk, err := s.beginChat(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, talk.close()) }()
-	if talk.run = selvage.RunID(s.id.text); talk.run == "" {
+	if talk.run = o.run; talk.run == "" {
 		talk.run = selvage.RunID(selvage.NewID())
 	}
 	if s.background {
@@ -112,6 +113,8 @@ func (s *starting) lead(ctx context.Context, o opening, text string) (err error)
 		return failed // it did not begin
 	case err != nil:
 		return errors.Join(failed, err)
+	case run.ThreadID != talk.id:
+		return talk.belongs(run) // another process was faster
 	case s.background && talk.begun != nil:
 		s.announce(ctx, talk, true) // it had ended before
 	case !s.background:
@@ -141,7 +144,7 @@ func (s *starting) leave(ctx context.Context, o opening, text string) error {
 		return usage("leave --detach out", "--detach needs a process of its own, and this command does not come from the command line")
 	}
 	args := s.args
-	if o.thread == "" && !o.latest {
+	if o.thread == "" && !o.latest && !s.id.set {
 		args = append([]string{"--thread=" + selvage.NewID()}, args...)
 	}
 	if !s.id.set {

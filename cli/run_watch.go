@@ -193,10 +193,9 @@ func (a *app) ending(ctx context.Context, store selvage.Store, run *selvage.Run)
 	case selvage.OutcomeCancelled:
 		f.exit, f.class = exitInterrupted, "cancelled"
 	}
-	why := circumstance(run)
-	if why == "" {
-		why = "it does not say why"
+	f.err = errors.New("the run " + endedAs(run.Outcome.Kind))
+	if why := circumstance(run); why != "" {
+		f.err = fmt.Errorf("%w: %s", f.err, why)
 	}
-	f.err = fmt.Errorf("the run %s: %s", run.Outcome.Kind, why)
 	return f
 }

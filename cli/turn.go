@@ -121,7 +121,10 @@ func (c *conversation) explain(ctx context.Context, err error) error {
 	}
 	f := classify(err)
 	if recorded {
-		f.err = fmt.Errorf("the run %s: %w", ended.Outcome.Kind, whyEnded(ended))
+		f.err = fmt.Errorf("the run %s: %w", endedAs(ended.Outcome.Kind), whyEnded(ended))
+		if why := whyEnded(ended); why.Error() == "the run "+endedAs(ended.Outcome.Kind) {
+			f.err = why
+		}
 		f.details = runDetails(f.details, ended)
 		if f.class == "internal" {
 			f.class = "run_failed"
