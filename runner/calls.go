@@ -215,6 +215,9 @@ func (x *run) conclude(t *task, result selvage.ToolResult) {
 	if t.unknown {
 		mark(&m, MetadataUnknown, true)
 	}
+	if t.decision != nil {
+		mark(&m, MetadataDecided, true)
+	}
 	x.say(m)
 	if x.status(t.call.ID) != "" {
 		status := selvage.CallSucceeded

@@ -17,6 +17,10 @@ const (
 	// MetadataUnknown is the key in the metadata of a tool message whose call
 	// may or may not have taken effect. Its value is true.
 	MetadataUnknown = "unknown"
+	// MetadataDecided is the key in the metadata of a tool message whose call
+	// was suspended and went on by a decision, a signal or the clock. Its value
+	// is true.
+	MetadataDecided = "decided"
 	// MetadataOffered is the key in the metadata of an answer that calls tools
 	// although hooks had withheld some. Its value is the list of the names
 	// that were offered.

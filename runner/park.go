@@ -23,7 +23,26 @@ func (x *run) waits() bool {
 		recorded := x.journalled(c.ID)
 		behind = behind || recorded == nil || recorded.Status == selvage.CallResuming && recorded.Decision == nil
 	}
-	return open == len(x.reply.ToolCalls) || behind
+	return open == len(x.reply.ToolCalls) || behind || open > 0 && !x.together() && x.underDecision()
+}
+
+// underDecision reports whether a call of the last answer went on by a
+// decision: whoever decides on calls that run one after the other decides on
+// all of them before the model is asked again. It is read from the results, so
+// that another process finds the same.
+func (x *run) underDecision() bool {
+	messages := x.messages()
+	for i := len(messages) - 1; i >= 0; i-- {
+		m := &messages[i]
+		if m.ID == x.reply.ID {
+			break
+		}
+		if m.Role == selvage.RoleTool && len(m.Metadata[MetadataDecided]) > 0 &&
+			slices.ContainsFunc(x.reply.ToolCalls, func(c selvage.ToolCall) bool { return c.ID == m.ToolCallID }) {
+			return true
+		}
+	}
+	return false
 }
 
 // waiting is what the run waits for: the tickets of its calls, in their order.
