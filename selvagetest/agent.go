@@ -56,14 +56,25 @@ func (r *Report) OK() bool { return len(r.Repeated)+len(r.Lost)+len(r.Broken) ==
 func (r *Report) report(t testing.TB) {
 	t.Helper()
 	for _, found := range []struct {
-		what string
-		all  []string
-	}{{"repeated", r.Repeated}, {"lost", r.Lost}, {"broken", r.Broken}} {
+		what, hint string
+		all        []string
+	}{{"repeated", hintRepeated, r.Repeated}, {"lost", hintLost, r.Lost}, {"broken", hintBroken, r.Broken}} {
 		for _, text := range found.all {
 			t.Errorf("%s: %s", found.what, text)
 		}
+		if len(found.all) > 0 {
+			t.Log("hint: " + found.hint)
+		}
 	}
 }
+
+// What to do about what was found.
+const (
+	hintRepeated = "after a crash everything is done again but the calls of tools whose effect is once. " +
+		"Have such a tool do what must happen once, not a hook, a model or another tool; or hand Call.IdempotencyKey to a service that recognises keys."
+	hintLost   = "a tool is to return when its effect is done, not before; and OnUnknown fail gives up a call that was interrupted: ask, probe or retry do not."
+	hintBroken = "a run that did not end waits for something: Script.Decide is to answer it. A log that does not verify, or a call that is open, is a mistake of the store or of the loop."
+)
 
 func (r *Report) add(other Report) {
 	r.Kills += other.Kills

@@ -49,9 +49,12 @@ func Examine(t *testing.T, agent Agent, script Script) Report {
 		}
 		os.Exit(code)
 	}
+	if len(script.Inputs) == 0 {
+		t.Fatal("selvagetest: Script.Inputs is empty; say what the user says, one text for each run")
+	}
 	found, err := try(t, &script)
 	if err != nil {
-		t.Fatal("selvagetest: ", err)
+		t.Fatalf("selvagetest: %v", err)
 	}
 	return found
 }
@@ -101,13 +104,14 @@ func killEverywhere(ctx context.Context, t *testing.T, whole *trial, sum *Report
 			if err == nil {
 				reports[place], err = one.audit(ctx)
 			}
+			where := one.where(place, sum.Points)
 			for _, list := range []*[]string{&reports[place].Repeated, &reports[place].Lost, &reports[place].Broken} {
 				for i, text := range *list {
-					(*list)[i] = fmt.Sprintf("killed at place %d of %d: %s", place, sum.Points, text)
+					(*list)[i] = where + ": " + text
 				}
 			}
 			if err != nil {
-				return fmt.Errorf("killed at place %d of %d: %w", place, sum.Points, err)
+				return fmt.Errorf("%s: %w", where, err)
 			}
 			return nil
 		})
@@ -137,6 +141,15 @@ func (r *trial) killAt(ctx context.Context, place int64) error {
 		return err
 	}
 	return r.finish(ctx)
+}
+
+// where says at which place an agent was killed, as its process left it.
+func (r *trial) where(place, all int) string {
+	text := fmt.Sprintf("killed at place %d of %d", place, all)
+	if name, err := os.ReadFile(filepath.Join(r.dir, killedFile)); err == nil {
+		text += " (" + string(name) + ")"
+	}
+	return text
 }
 
 // killOften kills life after life, each a little later than it began.

@@ -50,7 +50,7 @@ func TestCrash(t *testing.T) {
 func TestCrashFindsRepetition(t *testing.T) {
 	t.Parallel()
 	found := selvagetest.Examine(t, payer(selvage.EffectIdempotent, ""), selvagetest.Script{Inputs: []string{`call pay {"to":"Ada"}`}, Want: []string{"pay Ada"}})
-	if !mentions(found.Repeated, `effect "pay Ada" happened 2 times`) || found.OK() {
+	if !mentions(found.Repeated, `(after pay ran): effect "pay Ada" happened 2 times`) || found.OK() {
 		t.Errorf("what was found is %+v", found)
 	}
 }
@@ -59,7 +59,7 @@ func TestCrashFindsRepetition(t *testing.T) {
 func TestCrashFindsLoss(t *testing.T) {
 	t.Parallel()
 	found := selvagetest.Examine(t, payer(selvage.EffectOnce, tool.FailUnknown), selvagetest.Script{Inputs: []string{`call pay {"to":"Ada"}`}, Want: []string{"pay Ada"}})
-	if !mentions(found.Lost, `effect "pay Ada" did not happen`) || len(found.Repeated) > 0 {
+	if !mentions(found.Lost, `(before pay runs): effect "pay Ada" did not happen`) || len(found.Repeated) > 0 {
 		t.Errorf("what was found is %+v", found)
 	}
 }

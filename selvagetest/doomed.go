@@ -22,9 +22,9 @@ func (s *doomedStore) Unwrap() selvage.Store { return s.Store }
 func (s *doomedStore) Capability(any) bool { return false }
 
 func (s *doomedStore) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
-	s.life.Point()
+	s.life.at("before the commit of " + string(set.Reason))
 	receipt, err := s.Store.Append(ctx, id, set, pre)
-	s.life.Point()
+	s.life.at("after the commit of " + string(set.Reason))
 	return receipt, err
 }
 
@@ -47,7 +47,7 @@ type execution struct {
 // Run implements [tool.Tool].
 func (w *witnessed) Run(ctx context.Context, c *tool.Call) (selvage.ToolResult, error) {
 	spec := w.Spec()
-	w.life.Point()
+	w.life.at("before " + spec.Name + " runs")
 	e := execution{Key: c.IdempotencyKey, Tool: spec.Name, Effect: spec.Effect}
 	if err := w.write(e); err != nil {
 		return selvage.ToolResult{}, err
@@ -60,7 +60,7 @@ func (w *witnessed) Run(ctx context.Context, c *tool.Call) (selvage.ToolResult, 
 	if err := w.write(e); err != nil {
 		return selvage.ToolResult{}, err
 	}
-	w.life.Point()
+	w.life.at("after " + spec.Name + " ran")
 	return result, err
 }
 

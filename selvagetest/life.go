@@ -1,6 +1,7 @@
 package selvagetest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ const (
 	storeFile   = "selvage.db"
 	effectsFile = "effects"
 	callsFile   = "calls"
+	killedFile  = "killed"
 	reportFile  = "report"
 )
 
@@ -39,12 +41,17 @@ func (l *Life) Effect(name string) error {
 
 // Point is a place at which the process may be killed, besides those that the
 // harness has: before and after each append, and before and after each tool.
-func (l *Life) Point() {
+func (l *Life) Point() { l.at("Life.Point") }
+
+// at is a place of a name, which the process leaves behind if it is killed
+// there.
+func (l *Life) at(name string) {
 	if l.place.Add(1) != l.doom {
 		return
 	}
-	self, err := os.FindProcess(os.Getpid())
-	if err == nil {
+	err := os.WriteFile(filepath.Join(l.Dir, killedFile), []byte(name), 0o600)
+	self, unknown := os.FindProcess(os.Getpid())
+	if err = errors.Join(err, unknown); err == nil {
 		err = self.Kill()
 	}
 	if err != nil {

@@ -28,11 +28,11 @@ func Replay(t testing.TB, file string, opts runner.Options) []fixture.Difference
 	t.Helper()
 	f, err := open(file)
 	if err != nil {
-		t.Fatal("selvagetest: ", err)
+		t.Fatalf("selvagetest: %v", err)
 	}
 	differences, err := replay(t.Context(), f, opts)
 	if err != nil {
-		t.Fatal("selvagetest: ", err)
+		t.Fatalf("selvagetest: %v", err)
 	}
 	for _, d := range differences {
 		t.Error(d)
