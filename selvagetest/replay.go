@@ -84,44 +84,79 @@ func again(ctx context.Context, store selvage.Store, id selvage.ThreadID, run *f
 			return fmt.Errorf("what others did before it: %w", err)
 		}
 	}
-	r, err := playing(store, run, opts)
+	leading, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	r, err := playing(store, run, opts, interrupt)
 	if err != nil {
 		return err
 	}
-	result, err := r.Run(ctx, id, runner.Input{RunID: run.ID, Messages: bare(run.Input), State: run.State})
-	for err == nil && result.Waiting != nil && run.Outcome != nil {
-		// It waited then too, and went on. What was decided is in the results.
-		if err = approve(ctx, store, run.ID); err == nil {
-			result, err = r.Resume(ctx, run.ID, runner.ResumeOptions{})
+	result, err := r.Run(leading, id, runner.Input{RunID: run.ID, Messages: bare(run.Input), State: run.State})
+	for err == nil && result.Waiting != nil && run.Outcome != nil && run.Outcome.Code != runner.CodeSuperseded {
+		// It waited then too, and went on or was ended.
+		var over bool
+		if over, err = decide(ctx, store, run); err != nil || over {
+			break
 		}
+		result, err = r.Resume(leading, run.ID, runner.ResumeOptions{})
 	}
 	var ended *runner.FailedError
-	if errors.As(err, &ended) {
+	if errors.As(err, &ended) || leading.Err() != nil && ctx.Err() == nil {
 		return nil // that is told as a difference, if it is one
 	}
 	return err
 }
 
-// approve approves everything that a run waits for.
-func approve(ctx context.Context, store selvage.Store, id selvage.RunID) error {
-	questions, err := runner.Questions(ctx, store, id)
-	if err == nil && len(questions) == 0 {
-		err = errors.New("it waits for something that no decision ends")
+// decide has somebody decide on the call whose result was there first, as it
+// was decided then. Where a tool ran it is approved: its result is recorded.
+func decide(ctx context.Context, store selvage.Store, run *fixture.Run) (over bool, err error) {
+	questions, err := runner.Questions(ctx, store, run.ID)
+	if err != nil {
+		return false, err
 	}
-	for _, q := range questions {
-		if err == nil {
-			_, err = runner.Decide(ctx, store, id, selvage.Decision{Action: selvage.DecisionResume, By: "selvagetest"}, q.Ticket.ID)
+	if len(questions) == 0 {
+		return false, errors.New("it waits for something that no decision ends")
+	}
+	next := questions[0]
+	for _, q := range questions[1:] {
+		if run.Waits(&q.Ticket) < run.Waits(&next.Ticket) {
+			next = q
 		}
 	}
-	return err
+	d := selvage.Decision{Action: selvage.DecisionResume, By: "selvagetest"}
+	if at := run.Waits(&next.Ticket); at >= 0 && run.Calls[at].Left == selvage.CallSuspended {
+		ended := deniedOf(run)
+		if ended == nil {
+			_, err = runner.Cancel(ctx, store, run.ID, run.Outcome.Detail)
+			return true, err
+		}
+		for _, q := range questions {
+			if i := run.Waits(&q.Ticket); i >= 0 && run.Calls[i].ID == ended.ID {
+				next = q
+			}
+		}
+		d.Action, d.Reason, d.By, over = ended.Decision.Action, ended.Decision.Reason, ended.Decision.By, true
+	}
+	_, err = runner.Decide(ctx, store, run.ID, d, next.Ticket.ID)
+	return over, err
+}
+
+// deniedOf is the call with whose denial a run ended, or nil.
+func deniedOf(run *fixture.Run) *fixture.Call {
+	for i := range run.Calls {
+		if c := &run.Calls[i]; c.Left == selvage.CallSuspended && c.Decision != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // playing makes the runner of a recorded run.
-func playing(store selvage.Store, run *fixture.Run, opts runner.Options) (*runner.Runner, error) {
+func playing(store selvage.Store, run *fixture.Run, opts runner.Options, interrupt func()) (*runner.Runner, error) {
 	player := fixture.NewPlayer(run)
+	player.Interrupt, player.Waits = interrupt, true
 	opts.Store, opts.AgentID = store, run.AgentID
 	if opts.Model == nil {
-		opts.Model = player
+		opts.Model, opts.Retry.Attempts = player, 1
 	}
 	spec := run.Spec
 	if spec == nil {
@@ -134,6 +169,12 @@ func playing(store selvage.Store, run *fixture.Run, opts runner.Options) (*runne
 		opts.ToolCalls = spec.ToolCalls
 	}
 	opts.Limits, opts.MaxTurns = spec.Limits, -1
+	if run.Limits != nil {
+		opts.Limits = *run.Limits
+	}
+	if spec.Stop != nil {
+		opts.Stop = *spec.Stop
+	}
 	for _, use := range spec.Tools {
 		if !has(opts.Tools, use.Name) {
 			opts.Tools = append(opts.Tools[:len(opts.Tools):len(opts.Tools)], player.Stub(selvage.ToolSpec{Name: use.Name, Effect: use.Effect, OnUnknown: tool.FailUnknown}, nil))

@@ -53,7 +53,13 @@ func production(t *testing.T) string {
 			}
 		}
 	}
-	f, err := fixture.Record(ctx, store, "t")
+	return exported(t, store)
+}
+
+// exported is the fixture of a thread, in a file.
+func exported(t *testing.T, store selvage.Store) string {
+	t.Helper()
+	f, err := fixture.Record(t.Context(), store, "t")
 	if err != nil {
 		t.Fatal(err)
 	}
