@@ -26,7 +26,7 @@ func settleEnd(ctx context.Context, store selvage.Store, id selvage.RunID) error
 	if err != nil || run.Status.Open() {
 		return err
 	}
-	if o := run.Outcome; o != nil && (o.Kind == selvage.OutcomeCancelled || o.Kind == selvage.OutcomeFailed) {
+	if cascades(&run) {
 		if err := cancelChildren(ctx, store, &run); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func cancelChildren(ctx context.Context, store selvage.Store, run *selvage.Run) 
 			if child.Spec == nil || child.Spec.Budget == nil || child.Spec.Budget.RunID != run.ID {
 				continue // somebody else's doing
 			}
-			if _, err := Cancel(ctx, store, child.ID, fmt.Sprintf("the run that spawned it, %s, %s", run.ID, run.Outcome.Kind)); err != nil {
+			if _, err := Cancel(ctx, store, child.ID, bereft(run)); err != nil {
 				return err
 			}
 		}

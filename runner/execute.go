@@ -25,8 +25,8 @@ type outcome struct {
 func (x *run) execute(ctx context.Context, running []*task, done func(context.Context, *task, outcome) error) error {
 	x.flying.Store(true)
 	defer x.flying.Store(false)
-	toolCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	toolCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	said := make(chan func())
 	var slots chan struct{}
 	if len(running) > maxTogether {
@@ -37,7 +37,7 @@ func (x *run) execute(ctx context.Context, running []*task, done func(context.Co
 	fail := func(err error) {
 		if failed == nil {
 			failed = err
-			cancel()
+			cancel(leaseLoss(err))
 		}
 	}
 	commit := func(ops state.Patch) error {

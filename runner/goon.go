@@ -63,6 +63,9 @@ func host(run *selvage.Run) string {
 // [Runner.Run]. A run that still waits is told to wait, in Result.Waiting,
 // without a change or a cost.
 //
+// A run is cancelled in place of going on if the one that spawned it was
+// cancelled, or failed.
+//
 // Besides the errors of [Runner.Run] it returns a [DoneError], with the result
 // of the run, if that is done; a [CannotResumeError] if this runner lacks what
 // the run is made of; a [LimitError] if it has reached a limit that is not
@@ -95,6 +98,11 @@ func (r *Runner) goOn(ctx context.Context, id selvage.RunID, opts ResumeOptions,
 	}
 	if !info.Status.Open() {
 		return r.replay(ctx, &info, out)
+	}
+	if orphan, _, err := r.cancelOrphan(ctx, &info); err != nil {
+		return err
+	} else if orphan != nil {
+		return r.replay(ctx, orphan, out)
 	}
 	if err := catchUpWithChildren(ctx, r.home.store, &info, r.opts.Logger); err != nil {
 		return err

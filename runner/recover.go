@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/selvagehq/selvage"
 )
@@ -18,8 +19,11 @@ type Recovered struct {
 	// is not empty the run was ended as abandoned; otherwise it was gone on
 	// with.
 	Difference string
-	Result     Result // how it ended
-	Err        error  // why it failed, or could not be taken over
+	// Orphaned says that the run was not gone on with but cancelled, as the one
+	// that spawned it had been, or had failed.
+	Orphaned string
+	Result   Result // how it ended
+	Err      error  // why it failed, or could not be taken over
 }
 
 // String tells it in one line.
@@ -34,6 +38,8 @@ func (r Recovered) String() string {
 		kind = "waits for " + string(w.Reason)
 	}
 	switch {
+	case r.Orphaned != "":
+		return fmt.Sprintf("run %s on thread %s is cancelled: %s", r.RunID, r.ThreadID, r.Orphaned)
 	case r.Difference != "":
 		return what + " and is ended: " + r.Difference
 	case r.Err != nil && kind == "":
@@ -52,8 +58,12 @@ func (r Recovered) String() string {
 // this runner can go on with is led to its end before Recover returns; any
 // other is ended as failed, abandoned. So are runs gone on with that waited and
 // can go on: what they waited for was decided, or their time has come. Runs of
-// live owners, and runs that wait for anything still, are left alone. Naming
-// threads limits it to them.
+// live owners, and runs that wait for anything still, are left alone.
+//
+// Open runs, of any agent, are cancelled if the run that spawned them was
+// cancelled or failed, and whoever ended that one died before it came to them.
+//
+// Naming threads limits it to them.
 //
 // What became of each run, its failure included, is in the list; the error says
 // that the list is not complete. It is safe to call in several processes at
@@ -62,49 +72,85 @@ func (r *Runner) Recover(ctx context.Context, threads ...selvage.ThreadID) ([]Re
 	if r.home.store == nil {
 		return nil, fmt.Errorf("recover: this runner has no store: %w", selvage.ErrUnsupported)
 	}
-	open, err := r.openRuns(ctx, threads)
-	if err != nil {
-		return nil, fmt.Errorf("recover: %w", err)
+	open, all, err := r.openRuns(ctx, threads)
+	for i := range all {
+		r.opts.Logger.InfoContext(ctx, all[i].String())
 	}
-	var all []Recovered
-	for i := range open {
+	if err != nil {
+		return all, fmt.Errorf("recover: %w", err)
+	}
+	for i := 0; i < len(open); i++ {
 		if err := ended(ctx); err != nil {
 			return all, fmt.Errorf("recover: %w", err)
 		}
 		one, err := r.takeOver(ctx, &open[i])
-		if err != nil {
-			return all, fmt.Errorf("recover run %q: %w", open[i].ID, err)
-		}
-		if one != nil {
+		if err == nil && one != nil {
 			r.opts.Logger.InfoContext(ctx, one.String())
 			all = append(all, *one)
+			open, err = r.above(ctx, &open[i], threads, open)
+		}
+		if err != nil {
+			return all, fmt.Errorf("recover run %q: %w", open[i].ID, err)
 		}
 	}
 	return all, nil
 }
 
-// openRuns lists the open runs that might be taken over, oldest first.
-func (r *Runner) openRuns(ctx context.Context, threads []selvage.ThreadID) ([]selvage.Run, error) {
+// above adds to those to be taken over the run that waited for one that was, if
+// it can go on now.
+func (r *Runner) above(ctx context.Context, led *selvage.Run, threads []selvage.ThreadID, open []selvage.Run) ([]selvage.Run, error) {
+	if led.Spec == nil || led.Spec.Budget == nil {
+		return open, nil
+	}
+	up := led.Spec.Budget
+	if threads != nil && !slices.Contains(threads, up.ThreadID) {
+		return open, nil
+	}
+	parent, err := FindRun(ctx, r.home.store, up.RunID)
+	switch {
+	case errors.Is(err, selvage.ErrNotFound):
+		return open, nil
+	case err != nil:
+		return open, err
+	case parent.Status != selvage.RunWaiting || parent.AgentID != r.opts.AgentID:
+		return open, nil
+	}
+	goes, err := r.goesOn(ctx, &parent)
+	if goes {
+		open = append(open, parent)
+	}
+	return open, err
+}
+
+// openRuns lists the open runs that might be taken over, oldest first, and
+// those that were cancelled because they are orphans.
+func (r *Runner) openRuns(ctx context.Context, threads []selvage.ThreadID) (open []selvage.Run, laid []Recovered, err error) {
 	if threads == nil {
 		threads = []selvage.ThreadID{""} // any
 	}
-	var open []selvage.Run
 	limit := selvage.MaxPage
 	for _, id := range threads {
-		query := selvage.RunQuery{ThreadID: id, AgentID: r.opts.AgentID, Open: true, Order: selvage.Ascending, Limit: &limit}
+		query := selvage.RunQuery{ThreadID: id, Open: true, Order: selvage.Ascending, Limit: &limit}
 		for {
 			page, err := r.home.store.Runs(ctx, query)
 			if err != nil {
-				return nil, err
+				return nil, laid, err
 			}
-			for _, run := range page.Items {
-				if run.AgentID != r.opts.AgentID {
-					continue
+			for i := range page.Items {
+				run := &page.Items[i]
+				orphan, why, err := r.cancelOrphan(ctx, run)
+				if orphan != nil {
+					laid = append(laid, Recovered{ThreadID: run.ThreadID, RunID: run.ID, Orphaned: why, Result: endOf(orphan)})
 				}
-				if goes, err := r.goesOn(ctx, &run); err != nil {
-					return nil, err
-				} else if goes {
-					open = append(open, run)
+				goes := err == nil && why == "" && run.AgentID == r.opts.AgentID
+				if goes {
+					goes, err = r.goesOn(ctx, run)
+				}
+				if err != nil {
+					return nil, laid, err
+				}
+				if goes {
+					open = append(open, *run)
 				}
 			}
 			if page.Next == "" {
@@ -113,7 +159,7 @@ func (r *Runner) openRuns(ctx context.Context, threads []selvage.ThreadID) ([]se
 			query.Cursor = page.Next
 		}
 	}
-	return open, nil
+	return open, laid, nil
 }
 
 // takeOver leads one open run to its end if nobody else does. It returns nil if

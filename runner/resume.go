@@ -160,10 +160,16 @@ func (x *run) past(ctx context.Context, id selvage.RunID, refusal error) (*Resul
 	}
 }
 
+// endOf is what is recorded of how a done run ended.
+func endOf(done *selvage.Run) Result {
+	return Result{ThreadID: done.ThreadID, RunID: done.ID, Outcome: *done.Outcome, Usage: done.Usage, Cost: done.Cost, Steps: done.Steps}
+}
+
 // again is the result of a run that had ended before.
 func (x *run) again(ctx context.Context, done *selvage.Run) (*Result, error) {
-	result := &Result{ThreadID: x.thread, RunID: done.ID, Outcome: *done.Outcome, Usage: done.Usage, Cost: done.Cost,
-		Steps: done.Steps, Version: x.version, Replayed: true}
+	told := endOf(done)
+	result := &told
+	result.Version, result.Replayed = x.version, true
 	if done.Outcome.Kind != selvage.OutcomeCompleted {
 		return result, nil
 	}

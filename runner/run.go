@@ -223,8 +223,20 @@ func ended(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// leaseLoss is what interrupts the tools of a run that failed because somebody
+// else leads its thread now, so that what they spawned does not end with it; nil
+// if it failed for something else.
+func leaseLoss(err error) error {
+	for _, loss := range [...]error{selvage.ErrFenced, selvage.ErrClosed} {
+		if errors.Is(err, loss) {
+			return loss
+		}
+	}
+	return nil
+}
+
 // lostLease reports whether the run was cancelled because somebody else leads
 // the thread now, or nobody can.
 func lostLease(cause error) bool {
-	return errors.Is(cause, selvage.ErrFenced) || errors.Is(cause, selvage.ErrClosed)
+	return leaseLoss(cause) != nil
 }

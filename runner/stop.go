@@ -249,8 +249,19 @@ func (x *run) lastTurns(ctx context.Context, most int) ([][]selvage.Message, err
 	}
 }
 
-// errTimeout is why a run is interrupted that a stop rule gives no more time.
-var errTimeout = errors.New("the run has taken as long as it may")
+// timeoutError is why a run is interrupted that a stop rule gives no more time,
+// and with it what it spawned.
+type timeoutError struct{ run selvage.RunID }
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("run %s has taken as long as it may", e.run)
+}
+
+// outOfTime reports whether it is the time of this run that a context ended for.
+func (x *run) outOfTime(ctx context.Context) bool {
+	var timeout *timeoutError
+	return errors.As(ended(ctx), &timeout) && timeout.run == x.id
+}
 
 // untilTimeout bounds a context by the timeout of the run, which another
 // process may have begun.
@@ -258,7 +269,7 @@ func (x *run) untilTimeout(ctx context.Context) (context.Context, context.Cancel
 	if x.stopper.rules.Timeout == nil {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, *x.stopper.rules.Timeout-x.r.opts.Now().Sub(x.begun), errTimeout)
+	return context.WithTimeoutCause(ctx, *x.stopper.rules.Timeout-x.r.opts.Now().Sub(x.begun), &timeoutError{x.id})
 }
 
 // overdue reports whether the run has taken as long as it may.

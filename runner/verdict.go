@@ -42,7 +42,7 @@ func (x *run) verdict(ctx context.Context, err error) selvage.Outcome {
 	switch {
 	case errors.As(err, &state):
 		outcome.Code = selvage.Code(state.Err)
-	case errors.Is(ended(ctx), errTimeout):
+	case x.outOfTime(ctx):
 		return x.timedOut()
 	case errors.As(cause, &asked):
 		return asked.outcome()
