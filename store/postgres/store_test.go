@@ -122,51 +122,51 @@ func (d *databases) give(url string) {
 
 // with adds an option to a URL.
 func with(url, option string) string {
-	if strings.Contains(url, "?") {
+	switch {
+	case option == "":
+		return url
+	case strings.Contains(url, "?"):
 		return url + "&" + option
 	}
 	return url + "?" + option
 }
 
-// conform runs the kit on stores whose URLs have further options.
-func conform(t *testing.T, option string) {
-	t.Helper()
-	storetest.Run(t, config(option))
-}
-
-func config(option string) storetest.Config {
-	var mu sync.Mutex // guards urls
-	urls := make(map[selvage.Store]string)
+// config is of stores at addresses that are made of the URLs of databases. Those
+// that are opened once more are given further options.
+func config(address func(t *testing.T, url string) string, again string) storetest.Config {
+	var mu sync.Mutex // guards at
+	at := make(map[selvage.Store]string)
 	opened := func(t *testing.T, url string) selvage.Store {
 		s := open(t, url)
 		mu.Lock()
 		defer mu.Unlock()
-		urls[s] = url
+		at[s] = url
 		return s
 	}
-	urlOf := func(s selvage.Store) string {
+	reopened := func(t *testing.T, first selvage.Store) selvage.Store {
 		mu.Lock()
-		defer mu.Unlock()
-		return urls[s]
+		url := with(at[first], again)
+		mu.Unlock()
+		return opened(t, url)
 	}
 	return storetest.Config{
-		New: func(t *testing.T) selvage.Store { return opened(t, with(database(t), option)) },
+		New: func(t *testing.T) selvage.Store { return opened(t, address(t, database(t))) },
 		Reopen: func(t *testing.T, old selvage.Store) selvage.Store {
 			if err := old.Close(); err != nil {
 				t.Fatal(err)
 			}
-			return opened(t, urlOf(old))
+			return reopened(t, old)
 		},
-		Share: func(t *testing.T, first selvage.Store) selvage.Store { return opened(t, urlOf(first)) },
+		Share: reopened,
 	}
 }
 
-func TestTenantStore(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, storetest.Scoped(config("pool_max_conns=8")))
+// direct is the address of the database itself, with further options.
+func direct(options string) func(*testing.T, string) string {
+	return func(_ *testing.T, url string) string { return with(url, options) }
 }
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	conform(t, "pool_max_conns=8")
+	storetest.Run(t, config(direct("pool_max_conns=8"), ""))
 }
