@@ -32,6 +32,10 @@ type Ticket struct {
 	// Schema is the JSON Schema that the result or the arguments of a decision
 	// satisfy; none takes anything.
 	Schema json.RawMessage `json:"schema,omitempty"`
+	// ArgumentsSchema is the JSON Schema of the arguments that the tool takes,
+	// which those of a decision are held against where the tool itself is not at
+	// hand. The run loop fills it in; none takes any object.
+	ArgumentsSchema json.RawMessage `json:"arguments_schema,omitempty"`
 	// Mode is how the call goes on. Empty is [ResumeReplay].
 	Mode ResumeMode `json:"mode,omitempty"`
 	// Unknown reports that the call was begun by a process that is no more, so

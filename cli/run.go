@@ -106,6 +106,8 @@ func circumstance(r *selvage.Run) string {
 		return waitsFor(r.Waiting)
 	case r.Outcome == nil:
 		return ""
+	case r.Outcome.Code != "" && strings.HasPrefix(r.Outcome.Detail, r.Outcome.Code):
+		return r.Outcome.Detail // it says it itself
 	case r.Outcome.Detail != "" && r.Outcome.Code != "":
 		return r.Outcome.Code + ": " + r.Outcome.Detail
 	default:

@@ -110,6 +110,7 @@ func (a *app) printRun(d *runDocument, s *story) {
 	a.printTurns(d, s)
 	a.printPartial(d.Partial)
 	a.printCalls(d)
+	a.printDecisions(d)
 	a.printChildren(d)
 }
 
@@ -215,20 +216,4 @@ func (a *app) printTurns(d *runDocument, s *story) {
 	}
 	a.out.line("")
 	a.table([]string{"TURN", "VERSION", "AT", "IN", "OUT", "COST", "SAID"}, rows)
-}
-
-func (a *app) printCalls(d *runDocument) {
-	rows := make([][]string, len(d.Calls))
-	for i := range d.Calls {
-		c := &d.Calls[i]
-		result := ""
-		if c.Result != nil {
-			result = cutTo(*c.Result, summaryLength/2)
-		}
-		rows[i] = []string{c.ID, strconv.Itoa(c.Turn), c.Name, string(c.Effect), string(c.Status), compact(c.Arguments), result}
-	}
-	if len(rows) > 0 {
-		a.out.line("")
-	}
-	a.table([]string{"CALL", "TURN", "TOOL", "EFFECT", "STATUS", "ARGUMENTS", "RESULT"}, rows)
 }

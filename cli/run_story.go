@@ -47,7 +47,7 @@ type callDocument struct {
 	ID        string             `json:"id"`
 	Name      string             `json:"name"`
 	Turn      int                `json:"turn,omitempty"`
-	Arguments json.RawMessage    `json:"arguments,omitempty"`
+	Arguments json.RawMessage    `json:"arguments,omitempty"` // as the model wrote them
 	Effect    selvage.Effect     `json:"effect,omitempty"`
 	Status    selvage.CallStatus `json:"status,omitempty"` // absent: neither journalled nor answered
 	// The rest is there for calls that it happened to.
@@ -55,6 +55,7 @@ type callDocument struct {
 	Ticket         string          `json:"ticket,omitempty"`
 	Suspension     json.RawMessage `json:"suspension,omitempty"`
 	Decision       json.RawMessage `json:"decision,omitempty"`
+	Used           json.RawMessage `json:"used_arguments,omitempty"` // those of a decision, in place of the model's
 	Result         *string         `json:"result,omitempty"`
 	Begun          time.Time       `json:"begun_at,omitzero"` // journalled first
 	Ended          time.Time       `json:"ended_at,omitzero"`
@@ -237,7 +238,28 @@ func (s *story) journal(c *selvage.Change, u *selvage.CallUpdate) {
 	}
 	if u.Decision != nil {
 		d.Decision = u.Decision
+		if was := d.decided(); was != nil && was.Arguments != nil {
+			d.Used = was.Arguments
+		}
 	}
+}
+
+// decided is the decision that the call goes on, or went on, by; nil if there is
+// none.
+func (d *callDocument) decided() *selvage.Decision {
+	var decision selvage.Decision
+	if d.Decision == nil || json.Unmarshal(d.Decision, &decision) != nil {
+		return nil
+	}
+	return &decision
+}
+
+// used is what the call was run with, or is to be.
+func (d *callDocument) used() json.RawMessage {
+	if d.Used != nil {
+		return d.Used
+	}
+	return d.Arguments
 }
 
 // book counts what was used since the change before: with the turn that was

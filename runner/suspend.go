@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,10 @@ import (
 // is part of the head of its thread while the call waits.
 const maxTicketBytes = 64 << 10
 
+// maxArgumentsSchema bounds the schema of a tool in a ticket, in bytes of JSON.
+// Arguments for one that is longer are checked when the call goes on.
+const maxArgumentsSchema = 16 << 10
+
 // suspension returns the ticket of an error with which a tool makes its call
 // wait, or nil.
 func suspension(err error) *selvage.Ticket {
@@ -32,6 +37,10 @@ func suspension(err error) *selvage.Ticket {
 // suspend makes a call wait for a decision. A ticket that cannot be makes it
 // fail.
 func (x *run) suspend(t *task, ticket selvage.Ticket) {
+	ticket.ArgumentsSchema = nil
+	if t.bound != nil && ticket.Child == nil {
+		ticket.ArgumentsSchema = portable(t.bound.Spec().Parameters)
+	}
 	record, err := completeTicket(&ticket)
 	if err == nil && x.stateless {
 		err = errors.New("it needs a decision, and nobody can be asked in a run of which nothing is kept")
@@ -51,6 +60,16 @@ func (x *run) suspend(t *task, ticket selvage.Ticket) {
 			_ = x.patch(sourceStep, state.Patch{state.Set(argumentsAt(t.call.ID), v)}) // a place of its own
 		}
 	}
+}
+
+// portable is the schema of a tool as a ticket takes it along; nil if it is too
+// long.
+func portable(schema json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, schema) != nil || b.Len() > maxArgumentsSchema {
+		return nil
+	}
+	return b.Bytes()
 }
 
 // completeTicket fills in what a ticket leaves out, or says why it cannot be.
@@ -83,6 +102,10 @@ func completeTicket(t *selvage.Ticket) (json.RawMessage, error) {
 	record, err := json.Marshal(t)
 	if err != nil {
 		return nil, fmt.Errorf("its ticket cannot be: %w", err)
+	}
+	if len(record) > maxTicketBytes && t.ArgumentsSchema != nil {
+		t.ArgumentsSchema = nil // what the tool says of its question goes before it
+		return completeTicket(t)
 	}
 	if len(record) > maxTicketBytes {
 		return nil, fmt.Errorf("its ticket takes %d bytes, and at most %d are kept", len(record), maxTicketBytes)
