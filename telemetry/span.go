@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -49,6 +50,9 @@ var providers = map[string]string{"gemini": "gcp.gemini"}
 // provider divides the name of a model into that of its provider, as the
 // conventions call it, and its own.
 func provider(full string) (string, string) {
+	if file, recorded := strings.CutPrefix(full, "replay:"); recorded {
+		return "replay", path.Base(file)
+	}
 	of, name, ok := strings.Cut(full, "/")
 	if !ok {
 		return full, full
@@ -97,6 +101,9 @@ func (s span) end(a *runner.Activity, e *runner.Ended) {
 	if a.Kind == runner.ActivityModel || a.Kind == runner.ActivityRun {
 		s.of.SetAttributes(attribute.Int64("gen_ai.usage.input_tokens", e.Usage.InputTokens), attribute.Int64("gen_ai.usage.output_tokens", e.Usage.OutputTokens),
 			attribute.String("selvage.cost.usd", e.Cost.String()))
+		s.count("gen_ai.usage.cache_read.input_tokens", e.Usage.CachedTokens)
+		s.count("gen_ai.usage.cache_creation.input_tokens", e.Usage.CacheWriteTokens)
+		s.count("gen_ai.usage.reasoning.output_tokens", e.Usage.ReasoningTokens)
 	}
 	if e.Finish != "" {
 		s.of.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{e.Finish}))
@@ -107,9 +114,20 @@ func (s span) end(a *runner.Activity, e *runner.Ended) {
 	status := statusOf(a, e)
 	s.of.SetAttributes(attribute.String("selvage.status", status))
 	if failed(e) {
-		s.of.SetAttributes(attribute.String("error.type", status))
+		class := status
+		if e.Outcome != nil && e.Outcome.Code != "" {
+			class = e.Outcome.Code // one of few, too
+		}
+		s.of.SetAttributes(attribute.String("error.type", class))
 		// The text of an error may quote the conversation.
 		s.of.SetStatus(codes.Error, status)
+	}
+}
+
+// count sets an attribute to a number of which not every provider tells.
+func (s span) count(key string, n int64) {
+	if n > 0 {
+		s.of.SetAttributes(attribute.Int64(key, n))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/model/sim"
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/telemetry"
@@ -95,7 +97,7 @@ func TestFailure(t *testing.T) {
 	spans, registry := told(t, "fail rate_limited")
 	for name, status := range map[string]string{"chat echo": "rate_limited", "invoke_agent weaver": "failed"} {
 		s := spans[name]
-		if s.Status.Code != codes.Error || s.Status.Description != status || attributes(s)["error.type"] != status {
+		if s.Status.Code != codes.Error || s.Status.Description != status || attributes(s)["error.type"] != "rate_limited" {
 			t.Errorf("span %q has status %+v and %v, want %s", name, s.Status, attributes(s), status)
 		}
 	}
@@ -152,4 +154,44 @@ func TestNew(t *testing.T) {
 	if _, err := telemetry.New(telemetry.Options{}); !errors.Is(err, selvage.ErrInvalid) {
 		t.Errorf("error %v, want one that matches ErrInvalid", err)
 	}
+}
+
+// cached is a model whose provider has a cache, as it was recorded.
+type cached struct{}
+
+func (cached) Name() string { return "replay:/home/ada/secret/paris.jsonl" }
+
+func (cached) Stream(context.Context, model.Request) iter.Seq2[model.Chunk, error] {
+	return func(yield func(model.Chunk, error) bool) {
+		_ = yield(model.Chunk{Text: "hi"}, nil) && yield(model.Chunk{Usage: &selvage.Usage{InputTokens: 9, OutputTokens: 4, CachedTokens: 5, CacheWriteTokens: 2}}, nil) &&
+			yield(model.Chunk{Finish: model.FinishStop}, nil)
+	}
+}
+
+// What a provider's cache did is told, and where a recording is is not.
+func TestCachedTokens(t *testing.T) {
+	t.Parallel()
+	recorder := tracetest.NewSpanRecorder()
+	o, err := telemetry.New(telemetry.Options{Tracer: sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder)).Tracer("test"), Registerer: prometheus.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := runner.New(runner.Options{Model: cached{}, Observers: []runner.Observer{o}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Ask(t.Context(), runner.Text("hello")); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range tracetest.SpanStubsFromReadOnlySpans(recorder.Ended()) {
+		got := attributes(s)
+		if strings.Contains(fmt.Sprint(s.Name, got), "ada") {
+			t.Errorf("span %q tells where the recording is: %v", s.Name, got)
+		}
+		if s.Name == "chat paris.jsonl" && got["gen_ai.usage.cache_read.input_tokens"] == "5" && got["gen_ai.usage.cache_creation.input_tokens"] == "2" &&
+			got["gen_ai.provider.name"] == "replay" && got["gen_ai.usage.reasoning.output_tokens"] == "" {
+			return
+		}
+	}
+	t.Error("no span tells of the cache")
 }
