@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -15,7 +16,8 @@ import (
 // runItem is a run of a list, in JSON.
 type runItem struct {
 	selvage.Run
-	Unknown []unknownCall `json:"unknown_calls,omitempty"` // with --unknown
+	Abandoned bool          `json:"abandoned,omitempty"`     // it is at work, and its process is no more
+	Unknown   []unknownCall `json:"unknown_calls,omitempty"` // with --unknown
 }
 
 // unknownCall is a call that was begun by a process that is no more.
@@ -34,6 +36,7 @@ type runFilter struct {
 	query   selvage.RunQuery
 	outcome selvage.OutcomeKind // only runs that ended so
 	unknown bool                // only runs with a call of which nobody knows whether it happened
+	gone    bool                // only runs whose process is no more
 	now     time.Time
 }
 
@@ -46,8 +49,9 @@ func (a *app) runLsCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use: "ls", Short: "List runs, the last created first", Args: noArguments,
-		Long: `List runs, the last created first. --unknown lists those with a call that a
-process began which is no more, so that nobody knows whether it took effect.`,
+		Long: `List runs, the last created first. --status abandoned lists those whose process is
+no more, --unknown those with a call that such a process began, so that nobody
+knows whether it took effect.`,
 		Example: `  selvage run ls --status waiting
   selvage run ls --thread t1 --since 1d
   selvage run ls --unknown`,
@@ -84,14 +88,14 @@ process began which is no more, so that nobody knows whether it took effect.`,
 	f := cmd.Flags()
 	f.StringVar(&thread, "thread", "", "only runs of this thread, `ID`")
 	f.StringVar(&agent, "agent", "", "only runs of this agent, `NAME`")
-	f.StringVar(&status, "status", "", "only runs that are `STATUS`: created, running, waiting, done, open (not done), completed, failed, cancelled or stopped")
+	f.StringVar(&status, "status", "", "only runs that are `STATUS`: created, running, waiting, done, open (not done), abandoned (running, but nobody leads it), completed, failed, cancelled or stopped")
 	f.StringVar(&since, "since", "", "only runs created since: a `DURATION` ago, such as 2h or 7d, or at a time, such as 2026-01-31")
 	f.BoolVar(&r.unknown, "unknown", false, "only runs with a call of which nobody knows whether it took effect")
 	p.register(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("thread", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		return a.completeThreads(cmd, nil, begun)
 	}) // it fails only for a flag that is not there
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions([]string{"created", "running", "waiting", "done", "open",
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions([]string{"created", "running", "waiting", "done", "open", "abandoned",
 		"completed", "failed", "cancelled", "stopped"}, cobra.ShellCompDirectiveNoFileComp)) // as above
 	return cmd
 }
@@ -102,12 +106,14 @@ func (r *runFilter) wants(status, since string) error {
 	case "":
 	case "open":
 		r.query.Open = true
+	case "abandoned":
+		r.query.Status, r.gone = selvage.RunRunning, true
 	case string(selvage.RunCreated), string(selvage.RunRunning), string(selvage.RunWaiting), string(selvage.RunDone):
 		r.query.Status = selvage.RunStatus(status)
 	case string(selvage.OutcomeCompleted), string(selvage.OutcomeFailed), string(selvage.OutcomeCancelled), string(selvage.OutcomeStopped):
 		r.query.Status, r.outcome = selvage.RunDone, selvage.OutcomeKind(status)
 	default:
-		return usage("use created, running, waiting, done, open, completed, failed, cancelled or stopped", "--status: %q is not one", status)
+		return usage("use created, running, waiting, done, open, abandoned, completed, failed, cancelled or stopped", "--status: %q is not one", status)
 	}
 	if r.unknown {
 		r.query.Open = true
@@ -152,6 +158,12 @@ func (r *runFilter) page(ctx context.Context, store selvage.Store, limit int, cu
 			if r.outcome != "" && (item.Outcome == nil || item.Outcome.Kind != r.outcome) {
 				continue
 			}
+			if item.Abandoned, err = abandoned(ctx, store, &item.Run); err != nil {
+				return nil, "", err
+			}
+			if r.gone && !item.Abandoned {
+				continue
+			}
 			if r.unknown {
 				if item.Unknown, err = unknownCalls(ctx, store, &item.Run); err != nil {
 					return nil, "", err
@@ -166,6 +178,21 @@ func (r *runFilter) page(ctx context.Context, store selvage.Store, limit int, cu
 			return items, page.Next, nil
 		}
 	}
+}
+
+// abandoned reports whether a run is at work without anybody who leads it.
+func abandoned(ctx context.Context, store selvage.Store, run *selvage.Run) (bool, error) {
+	if run.Status != selvage.RunRunning {
+		return false, nil
+	}
+	head, err := bareHead(ctx, store, run.ThreadID)
+	switch {
+	case errors.Is(err, selvage.ErrNotFound):
+		return false, nil // it was removed just now
+	case err != nil || leader(head) != nil || head.OpenRun == nil:
+		return false, err
+	}
+	return head.OpenRun.ID == run.ID && head.OpenRun.Status == selvage.RunRunning, nil // it may just have ended
 }
 
 // unknownCalls returns the calls of an open run of which nobody knows whether
@@ -221,7 +248,11 @@ func (a *app) runTable(runs []runItem) {
 	rows := make([][]string, len(runs))
 	for i := range runs {
 		r := &runs[i].Run
-		rows[i] = []string{string(r.ID), string(r.ThreadID), standing(r), r.AgentID, strconv.Itoa(r.Steps), "$" + r.Cost.String(), moment(r.CreatedAt), cutTo(circumstance(r), summaryLength)}
+		why := cutTo(circumstance(r), summaryLength)
+		if runs[i].Abandoned {
+			why = "its process is no more: " + a.again("run", "resume", quote(string(r.ID)))
+		}
+		rows[i] = []string{string(r.ID), string(r.ThreadID), standing(r), r.AgentID, strconv.Itoa(r.Steps), "$" + r.Cost.String(), moment(r.CreatedAt), why}
 	}
 	a.table([]string{"ID", "THREAD", "STATUS", "AGENT", "TURNS", "COST", "CREATED", "WHY"}, rows)
 }
