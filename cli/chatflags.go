@@ -25,7 +25,7 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.VarP(&r.message, "message", "m", "send one message, `TEXT`, and print the reply; - reads it from stdin")
 	f.String("model", "", "`PROVIDER/NAME` of the model, or replay:FILE")
-	f.StringVar(&a.recordings.to, "record", "", "add what models answer to this `FILE`, without secrets; --model replay:FILE plays it")
+	a.registerRecord(cmd)
 	f.StringArray("fallback", nil, "ask this model, `PROVIDER/NAME`, when the one before cannot answer; repeatable; none takes all away")
 	f.StringArray("tool", nil, "let the model call this tool, `NAME`; repeatable; none takes all away")
 	f.String("system", "", "system prompt: `TEXT`, or @FILE")

@@ -109,11 +109,16 @@ func (a *app) makeStore(ctx context.Context) (selvage.Store, error) {
 
 // kept reports whether anybody can come back to the conversation.
 func (c *conversation) kept() bool {
-	if c.store == nil || !c.keeps() {
-		return false
+	return c.store != nil && !c.forgets()
+}
+
+// forgets reports whether what is recorded goes with this process.
+func (a *app) forgets() bool {
+	if !a.keeps() {
+		return true
 	}
-	url, err := c.storeURL()
-	return err == nil && url != memoryStore
+	url, err := a.storeURL()
+	return err != nil || url == memoryStore
 }
 
 func (c *conversation) close() error {

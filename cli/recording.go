@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/model/replay"
@@ -17,6 +19,11 @@ type recordings struct {
 	to     string // what --record says
 	writer *replay.Recorder
 	played map[string]*replay.Model // by path: a command plays each from its beginning once
+}
+
+// registerRecord adds the flag of commands by which a model may be asked.
+func (a *app) registerRecord(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.recordings.to, "record", "", "add what models answer to this `FILE`, without secrets; --model replay:FILE plays it")
 }
 
 // placed is the name of a model as a run records it: that of a recording with its

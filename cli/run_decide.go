@@ -40,6 +40,7 @@ func (d *deciding) register(cmd *cobra.Command) {
 	f.StringVar(&d.by, "by", "", "`WHO` decides, for the record (default: your user name)")
 	f.StringVar(&d.id, "id", "", "`ID` of the decision: made again with the same one it is not made twice")
 	f.BoolVar(&d.noRun, "no-run", false, "only record the decision; do not go on with the run here")
+	d.registerRecord(cmd)
 	cmd.ValidArgsFunction = d.completeRuns(true)
 	_ = cmd.RegisterFlagCompletionFunc("ticket", d.completeTickets) // it fails only for a flag that is not there
 }

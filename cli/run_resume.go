@@ -33,6 +33,7 @@ same run, made of what it recorded. One that still waits is left as it is: exit 
 	f := cmd.Flags()
 	f.StringArrayVar(&bumps, "bump", nil, "raise a limit: `LIMIT=+AMOUNT`, such as turns=+10, tokens=+5000, spend=+0.50 or duration=+5m; repeatable")
 	f.Var(partial, "partial", "`WHAT` to do about an answer that broke off: continue it, or restart it")
+	a.registerRecord(cmd)
 	return cmd
 }
 

@@ -47,6 +47,7 @@ nothing waits for yet is kept until something does.`,
 		},
 	}
 	cmd.Flags().BoolVar(&noRun, "no-run", false, "only record the signal; do not go on with the run here")
+	a.registerRecord(cmd)
 	return cmd
 }
 

@@ -62,6 +62,8 @@ func (s *starting) start(cmd *cobra.Command, args []string) error {
 	switch {
 	case s.patience() > 0 && s.conf.Get("wait").Source == settings.FromFlag:
 		return usage("start it with --detach, then `selvage run watch RUN --wait D`", "--wait is not for starting a run")
+	case s.background && s.keeps() && s.forgets():
+		return usage("leave --detach out, or use a store that stays", "with %s nobody can look at a run that another process leads", memoryStore)
 	case !s.keeps():
 		return usage("leave --memory-mode out, or use `selvage ask`", "a run that is not kept cannot be looked at")
 	}

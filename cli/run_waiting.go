@@ -221,9 +221,10 @@ func (a *app) waiting(run *selvage.Run, tickets []ticketDocument) *failure {
 		next = []string{a.again("run", "show", quote(string(run.ID)))}
 		text = fmt.Sprintf("%d decisions", len(tickets))
 	}
-	hint := "`" + next[0] + "`"
-	if len(next) > 1 {
-		hint += ", or `" + strings.Join(next[1:], "`, or `") + "`"
+	hint := "`" + strings.Join(next, "`, or `") + "`"
+	if a.forgets() {
+		next = []string{}
+		hint = "nobody can decide it: the run was kept in memory, and is gone with this process; use a store that stays, or `selvage chat` on a terminal, which asks"
 	}
 	return &failure{exit: exitWaiting, class: "waiting", err: fmt.Errorf("run %s waits for %s", run.ID, text), hint: hint,
 		details: map[string]any{"thread_id": run.ThreadID, "run_id": run.ID, "status": run.Status, "waiting": run.Waiting, "tickets": tickets, "decide": next}}

@@ -74,6 +74,7 @@ they were not run. Others run. The copy is in memory and nothing is left of it;
 	f.Var(&t.at, "at", "the run that was under way at this `VERSION`, or the next one")
 	f.StringVar(&t.keep, "keep", "", "the `ID` of a new thread to do it on, which stays")
 	registerMakeup(cmd, a)
+	a.registerRecord(cmd)
 	return cmd
 }
 

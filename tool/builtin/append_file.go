@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/tool"
@@ -35,7 +36,7 @@ func appendFile(root string, unknown selvage.OnUnknown) tool.Tool {
 			return "", errors.New("line is one line; call again for the next")
 		}
 		if err := appendLine(root, in.Path, in.Line); err != nil {
-			return "", err
+			return "", plainly(in.Path, err)
 		}
 		return appended(in.Path), nil
 	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: unknown,
@@ -56,7 +57,7 @@ func appended(path string) string { return fmt.Sprintf("Appended to %s.", path) 
 func appendLine(dir, path, line string) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("open the allowed directory: %w", err)
+		return &rootError{dir, err}
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 
@@ -66,7 +67,7 @@ func appendLine(dir, path, line string) (err error) {
 		return err
 	}
 	if !created && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not a regular file", path)
+		return errNotRegular
 	}
 	file, err := root.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
@@ -80,6 +81,50 @@ func appendLine(dir, path, line string) (err error) {
 		return err
 	}
 	return syncDirectory(root, filepath.Dir(path))
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// rootError is that the allowed directory cannot be opened.
+type rootError struct {
+	dir string
+	err error
+}
+
+func (e *rootError) Error() string {
+	return fmt.Sprintf("the directory that append_file may write to, %s, cannot be used: %v; people choose it in the setting tools.append_file.root", e.dir, bare(e.err))
+}
+
+func (e *rootError) Unwrap() error { return e.err }
+
+// plainly says to the model what is wrong with a path, and what would not be.
+func plainly(path string, err error) error {
+	var root *rootError
+	var no syscall.Errno
+	switch {
+	case errors.As(err, &root):
+		return err
+	case path == "":
+		return errors.New("path is empty; name a file, such as notes.txt")
+	case errors.Is(err, errNotRegular):
+		return fmt.Errorf("%.200q is %w, so no line can be appended to it; name another", path, err)
+	case !filepath.IsLocal(path) || !errors.As(err, &no):
+		// What is no error of the system is said by the root, of a link.
+		return fmt.Errorf("%.200q is outside the directory that append_file may write to; name a path inside it, such as notes.txt", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("the folder of %.200q does not exist, and append_file makes none; name a file in one that is there", path)
+	default:
+		return fmt.Errorf("%.200q cannot be appended to: %w", path, no)
+	}
+}
+
+// bare is an error without the name of the call that failed, and of its path.
+func bare(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 // syncDirectory makes the name of a new file durable.

@@ -3,6 +3,8 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/tool"
@@ -19,6 +21,9 @@ var answerSchema = json.RawMessage(`{"type":"string"}`)
 // askUser asks a person: the call waits, and the answer is its result.
 func askUser() tool.Tool {
 	ask := func(in askIn) error {
+		if strings.TrimSpace(in.Question) == "" {
+			return errors.New("the question is empty: say what to ask")
+		}
 		details, err := json.Marshal(in)
 		if err != nil {
 			return err

@@ -27,6 +27,11 @@ func TestAskUser(t *testing.T) {
 			t.Errorf("%s: %+v", from, s.Ticket)
 		}
 	}
+	blank := &tool.Call{Arguments: json.RawMessage(`{"question":" "}`)}
+	var s *tool.Suspended
+	if err := b.Gate(t.Context(), blank); err == nil || errors.As(err, &s) {
+		t.Errorf("a person is asked nothing: %v", err)
+	}
 	if err := b.Check(&tool.Call{Arguments: json.RawMessage(`{"options":["red"]}`)}); err == nil {
 		t.Error("a call without a question was let pass")
 	}

@@ -133,6 +133,22 @@ func TestAppendFileStaysInside(t *testing.T) {
 			t.Errorf("%q was written: %s", path, got.Content.Text())
 		}
 	}
+	for path, want := range map[string]string{
+		secret:                   "outside the directory that append_file may write to; name a path inside it",
+		up:                       "outside the directory",
+		"link":                   "outside the directory",
+		"dir/new":                "outside the directory",
+		"":                       "path is empty",
+		".":                      "not a regular file",
+		"sub/none/file":          "the folder of",
+		"a\x00b":                 "invalid argument",
+		strings.Repeat("a", 300): "name too long",
+	} {
+		got, _ := call(t, b, state.Document{}, map[string]string{"path": path, "line": "x"})
+		if text := got.Content.Text(); !strings.Contains(text, want) || strings.Contains(text, "at "+path) {
+			t.Errorf("%q: the model is told %q, want %q", path, text, want)
+		}
+	}
 	for _, line := range []string{"two\nlines", "a\rb"} {
 		if got, _ := call(t, b, state.Document{}, map[string]string{"path": "f", "line": line}); !got.Failed {
 			t.Errorf("line %q was written", line)
@@ -143,8 +159,8 @@ func TestAppendFileStaysInside(t *testing.T) {
 	if err != nil || readErr != nil || len(entries) != 1 || string(content) != "untouched" {
 		t.Errorf("outside there is now %v with %q (%v, %v)", entries, content, err, readErr)
 	}
-	if got, _ := call(t, named(t, "append_file", builtin.Options{Root: filepath.Join(root, "nowhere")}), state.Document{}, map[string]string{"path": "f", "line": "x"}); !got.Failed {
-		t.Error("a root that does not exist was written to")
+	if got, _ := call(t, named(t, "append_file", builtin.Options{Root: filepath.Join(root, "nowhere")}), state.Document{}, map[string]string{"path": "f", "line": "x"}); !got.Failed || !strings.Contains(got.Content.Text(), "tools.append_file.root") {
+		t.Errorf("a root that does not exist: %q", got.Content.Text())
 	}
 }
 

@@ -138,16 +138,13 @@ func (o *Shell) run(ctx context.Context, command string) (selvage.ToolResult, er
 	out := &capture{limit: maxShellOutput}
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Dir, o.environment(), out, out
-	group.Lead(cmd)
 	cmd.Cancel = func() error { return group.Kill(cmd) }
 	cmd.WaitDelay = shellGrace
-	if err := cmd.Start(); err != nil {
-		return selvage.ToolResult{}, fmt.Errorf("start the command: %w", err)
-	}
-	err := cmd.Wait()
-	_ = group.Kill(cmd) // what it left in the background
+	began, err := group.Run(cmd)
 	var exit *exec.ExitError
 	switch {
+	case !began:
+		return selvage.ToolResult{}, fmt.Errorf("start the command: %w", err)
 	case ctx.Err() != nil:
 		return selvage.ToolResult{}, fmt.Errorf("the command was ended: %w", ctx.Err())
 	case errors.Is(err, exec.ErrWaitDelay):
@@ -157,7 +154,7 @@ func (o *Shell) run(ctx context.Context, command string) (selvage.ToolResult, er
 	}
 	text := out.text()
 	if exit != nil {
-		return tool.Failed("%s\n(%s)", text, exit), nil
+		return tool.Failed("%s", strings.TrimPrefix(text+"\n("+exit.Error()+")", "\n")), nil
 	}
 	if text == "" {
 		text = "(no output)"
