@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,6 +18,8 @@ type openCall struct {
 	call  selvage.ToolCall
 	step  int                // the turn it was made in
 	offer []selvage.ToolSpec // what the model was offered there
+	// erased is that nobody knows its arguments any more.
+	erased bool
 }
 
 // task is an open call and what is to be done about it.
@@ -105,6 +108,8 @@ func (x *run) judge(ctx context.Context, o *openCall, c *selvage.Call) task {
 	}
 	switch {
 	case t.verdict != nil:
+	case t.erased && !t.edited:
+		x.judgeErased(&t, c)
 	case c != nil && c.Status == selvage.CallStarted:
 		x.judgeUnknown(ctx, &t, c)
 	case t.bound == nil:
@@ -113,6 +118,16 @@ func (x *run) judge(ctx context.Context, o *openCall, c *selvage.Call) task {
 		x.judgeFresh(ctx, &t, c == nil || c.Ticket == "")
 	}
 	return t
+}
+
+// judgeErased refuses to run a call with other arguments than those that people
+// or nobody were asked about: the message that makes it was erased.
+func (x *run) judgeErased(t *task, c *selvage.Call) {
+	if c != nil && x.maybeHappened(c) {
+		t.verdict, t.unknown = unknownOutcome(t.call.Name), true
+		return
+	}
+	t.verdict = failed(fmt.Errorf("%s was not run: its arguments were erased", t.call.Name))
 }
 
 // judgeFresh checks the arguments of a call and, if that has not been decided

@@ -140,7 +140,7 @@ func (x *run) leftOpen(messages []selvage.Message, said int) []openCall {
 		}
 		for _, c := range m.ToolCalls {
 			if !answered[c.ID] && (said >= 0 && i >= said || x.status(c.ID) != "") {
-				open = append(open, openCall{call: c, step: m.Step, offer: x.offeredWith(m)})
+				open = append(open, openCall{call: c, step: m.Step, offer: x.offeredWith(m), erased: m.Erased})
 			}
 		}
 	}

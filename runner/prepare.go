@@ -112,7 +112,7 @@ func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selva
 	}
 	x.belong(in.Thread)
 	if head.OpenRun != nil {
-		end := x.abandon(head.OpenRun, "its process ended before it did")
+		end := x.abandon(head.OpenRun, "its process ended before it did", in.Messages)
 		x.totalsOf(ctx, head.OpenRun, &end)
 		set.Runs = append(set.Runs, end)
 	} else if id := head.Thread.LatestRunID; id != "" && brokeOff(head.Messages) {
@@ -167,10 +167,10 @@ func checkBelonging(want *selvage.ThreadUpdate, is *selvage.Thread) error {
 	return nil
 }
 
-// abandon ends a run that nobody leads any more: it answers its calls, and
-// returns the update that closes it.
-func (x *run) abandon(open *selvage.Run, detail string) selvage.RunUpdate {
-	for _, c := range unanswered(x.messages(), open.ID) {
+// abandon ends a run that nobody leads any more: it answers its calls, those
+// excepted of which the results come in, and returns the update that closes it.
+func (x *run) abandon(open *selvage.Run, detail string, in []selvage.Message) selvage.RunUpdate {
+	for _, c := range unanswered(append(x.messages(), in...), open.ID) {
 		x.closeCall(c, open.ID, nil)
 	}
 	x.closeOrphans(func(string) bool { return false })

@@ -225,7 +225,7 @@ func (r *Runner) takeOver(ctx context.Context, open *selvage.Run) (*Recovered, e
 func (x *run) bury(ctx context.Context, open *selvage.Run, one *Recovered) {
 	x.id, x.parent = open.ID, open.ParentRunID
 	x.usage, x.cost, x.answers = open.Usage, open.Cost, open.Steps
-	end := x.abandon(open, "its process ended before it did, and nobody could go on with it: "+one.Difference)
+	end := x.abandon(open, "its process ended before it did, and nobody could go on with it: "+one.Difference, nil)
 	x.totalsOf(ctx, open, &end)
 	if end.Usage != nil {
 		x.usage, x.cost = *end.Usage, *end.Cost
