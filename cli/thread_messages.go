@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/runner"
 )
 
 func (a *app) threadMessagesCommand() *cobra.Command {
@@ -92,6 +93,9 @@ func describe(m *selvage.Message) string {
 		default:
 			parts = append(parts, fmt.Sprintf("[%s %s %s]", p.Type, p.MediaType, p.Name))
 		}
+	}
+	if used, edited := m.Metadata[runner.MetadataArguments]; edited {
+		parts = append(parts, fmt.Sprintf("[run with %s instead]", used))
 	}
 	for _, c := range m.ToolCalls {
 		parts = append(parts, fmt.Sprintf("[calls %s %s]", c.Name, c.Arguments))

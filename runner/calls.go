@@ -233,6 +233,9 @@ func (x *run) conclude(t *task, result selvage.ToolResult) {
 	if t.decision != nil {
 		mark(&m, MetadataDecided, true)
 	}
+	if t.edited {
+		mark(&m, MetadataArguments, t.call.Arguments)
+	}
 	x.say(m)
 	if x.status(t.call.ID) != "" {
 		status := selvage.CallSucceeded

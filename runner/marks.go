@@ -21,6 +21,10 @@ const (
 	// was suspended and went on by a decision, a signal or the clock. Its value
 	// is true.
 	MetadataDecided = "decided"
+	// MetadataArguments is the key in the metadata of a tool message whose call
+	// was run with other arguments than the model gave it, as somebody decided.
+	// Its value is those.
+	MetadataArguments = "arguments"
 	// MetadataOffered is the key in the metadata of an answer that calls tools
 	// although hooks had withheld some. Its value is the list of the names
 	// that were offered.

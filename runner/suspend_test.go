@@ -161,6 +161,11 @@ func TestDecisions(t *testing.T) {
 			if last != tt.status {
 				t.Errorf("the call %s, want %s", last, tt.status)
 			}
+			for _, m := range load(t, store, "t").Messages {
+				if used := string(m.Metadata[runner.MetadataArguments]); m.Role == selvage.RoleTool && used != string(tt.d.Arguments) {
+					t.Errorf("the result says that the call was run with %q", used)
+				}
+			}
 			checkComplete(t, store, "t")
 		})
 	}

@@ -327,3 +327,17 @@ func TestWaitingCallIsMarked(t *testing.T) {
 	a := &actor{standing: waiting(q), turn: telling(), history: History{Messages: []selvage.Message{{Role: selvage.RoleAssistant, ToolCalls: []selvage.ToolCall{call}}}}}
 	rigged(t, a, true, 80, 24, func(r *rig) { r.sees("waits for a decision") })
 }
+
+// TestUsedArgumentsAreShown holds that a conversation that is opened anew shows
+// what a call was run with, not what the model had asked for.
+func TestUsedArgumentsAreShown(t *testing.T) {
+	q := approval("t1")
+	call := selvage.ToolCall{ID: q.CallID, Name: q.Tool, Arguments: q.Arguments}
+	result := selvage.Message{Role: selvage.RoleTool, ToolCallID: q.CallID, Content: selvage.Text("done"),
+		Metadata: map[string]json.RawMessage{runner.MetadataArguments: json.RawMessage(`{"command":"ls"}`)}}
+	a := &actor{turn: telling(), history: History{Messages: []selvage.Message{{Role: selvage.RoleAssistant, ToolCalls: []selvage.ToolCall{call}}, result}}}
+	rigged(t, a, true, 80, 24, func(r *rig) {
+		r.sees(`{"command":"ls"}`)
+		r.misses("rm x")
+	})
+}

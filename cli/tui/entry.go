@@ -151,6 +151,9 @@ func (c *call) isOpen() bool { return c.open }
 // answered takes the message that answers the call.
 func (c *call) answered(msg *selvage.Message) {
 	c.result, c.ended, c.running = resultText(msg), true, false
+	if used, edited := msg.Metadata[runner.MetadataArguments]; edited {
+		c.arguments = used
+	}
 	if _, failed := msg.Metadata[runner.MetadataFailed]; failed && !c.status.Terminal() {
 		c.status = selvage.CallFailed
 	}
