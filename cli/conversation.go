@@ -303,6 +303,7 @@ func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Op
 		return nil, err
 	}
 	opts.Context, opts.ContextSizes, opts.Summariser = c.contextRules(), c.contextSizes(models), summariser
+	opts.MaxChildren, _ = settings.ParseNumber(c.conf.Get("max_children").Text) // it was checked when it was read
 	opts.ToolCalls, opts.Caps, opts.Observers, opts.Logger = m.toolCalls, c.granted(m), observers, c.log
 	return runner.New(opts)
 }

@@ -118,7 +118,7 @@ func (a *app) upward(ctx context.Context, store selvage.Store, done *selvage.Run
 		return nil
 	}
 	parent, err := findRun(ctx, store, done.ParentRunID)
-	if err != nil || parent.Status != selvage.RunWaiting || parent.Waiting.Reason != selvage.WaitBackground {
+	if err != nil || parent.Status != selvage.RunWaiting || parent.Waiting.Reason != selvage.WaitBackground && parent.Waiting.Reason != selvage.WaitBudget {
 		return nil
 	}
 	a.note("run %s waited for it, and goes on", parent.ID)

@@ -1,11 +1,13 @@
 package runner
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/budget"
+	"github.com/selvagehq/selvage/state"
 )
 
 // spending is what counts against the limits of a run: what it did itself, and
@@ -63,18 +65,53 @@ func reached(limits *selvage.Limits, s *spending) *selvage.Waiting {
 	return nil
 }
 
+// freed reports whether a run has enough again that waited as runs which it
+// spawned had reserved what was left. Its time is not looked at here.
+func freed(run *selvage.Run, doc state.Document) (bool, error) {
+	children, err := budget.Children(doc, run.ID)
+	if err != nil {
+		return false, err
+	}
+	sheet, limits := budget.Sheet{Own: budget.Own(run), Children: children}, run.Bounds()
+	limits.Duration = nil
+	return reached(&limits, &spending{turns: run.Steps, used: sheet.Total(), reserved: sheet.Reserved()}) == nil, nil
+}
+
 // limited looks at the limits of the run between two turns. A run that reached
 // one waits; one of which nothing is kept cannot, and is over.
-func (x *run) limited() (*selvage.Outcome, *selvage.Waiting, error) {
+func (x *run) limited(ctx context.Context) (*selvage.Outcome, *selvage.Waiting, error) {
 	spent, err := x.spending()
 	if err != nil {
 		return nil, nil, err
 	}
 	w := reached(&x.limits, &spent)
+	if w != nil && w.Reason == selvage.WaitBudget && !x.stateless {
+		if w, err = x.reclaimed(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
 	if w == nil || !x.stateless {
 		return nil, w, nil
 	}
 	return &selvage.Outcome{Kind: selvage.OutcomeStopped, Code: stopCodes[w.LimitCode], Detail: w.Message}, nil, nil
+}
+
+// reclaimed looks at the limits once more when runs that the run spawned seem to
+// hold what is left: some may have ended untold, or never begun.
+func (x *run) reclaimed(ctx context.Context) (*selvage.Waiting, error) {
+	err := x.book().Reconcile(ctx)
+	if err == nil {
+		err = x.absorb(ctx)
+	}
+	x.flush()
+	if err != nil {
+		return nil, &StateError{ThreadID: x.thread, RunID: x.id, Reason: selvage.ReasonStateEdited, Err: err}
+	}
+	spent, err := x.spending()
+	if err != nil {
+		return nil, err
+	}
+	return reached(&x.limits, &spent), nil
 }
 
 // stopCodes are the codes of outcomes of runs that a limit ended.

@@ -54,7 +54,7 @@ func (x *run) next(ctx context.Context) (*selvage.Outcome, *Result, error) {
 		outcome := x.timedOut()
 		return &outcome, nil, nil
 	}
-	outcome, limit, err := x.limited()
+	outcome, limit, err := x.limited(ctx)
 	if limit != nil {
 		return x.atLimit(ctx, limit)
 	}

@@ -15,9 +15,10 @@ import (
 
 // The defaults of [Options].
 const (
-	DefaultMaxTurns = 25
-	DefaultLeaseTTL = 30 * time.Second
-	DefaultGrace    = 10 * time.Second
+	DefaultMaxTurns    = 25
+	DefaultMaxChildren = 8
+	DefaultLeaseTTL    = 30 * time.Second
+	DefaultGrace       = 10 * time.Second
 )
 
 // Options configures [New]. Only Model is needed; without Store a runner can
@@ -70,6 +71,12 @@ type Options struct {
 	// LeaseTTL, Grace, Agents, Logger and Now are replaced by those here. Nil
 	// knows none; runs of the same agent can be spawned always.
 	Agents func(ctx context.Context, name string) (Options, error)
+
+	// MaxChildren is how many runs that a run spawned are led here at once; what
+	// it spawns besides queues, and takes of its budget when its turn has come.
+	// One that waits is not led. Zero means [DefaultMaxChildren], negative no
+	// bound.
+	MaxChildren int
 
 	// Limits bounds each run besides. Limits.Turns, if not nil, counts in
 	// place of MaxTurns. A run that has used as much as a limit when a turn ends
@@ -249,6 +256,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Grace <= 0 {
 		o.Grace = DefaultGrace
+	}
+	if o.MaxChildren == 0 {
+		o.MaxChildren = DefaultMaxChildren
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -93,7 +93,9 @@ func (x *run) park(ctx context.Context, w *selvage.Waiting) (*Result, error) {
 	if err := x.lookAtChildren(ctx); err != nil {
 		return nil, err
 	}
-	goes, err := x.ripe(&selvage.Run{ID: x.id, Status: selvage.RunWaiting, Spec: &x.spec, Waiting: w})
+	parked := x.current()
+	parked.Status, parked.Waiting = selvage.RunWaiting, w
+	goes, err := x.ripe(&parked)
 	if err != nil {
 		return nil, err
 	}

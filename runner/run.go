@@ -58,6 +58,7 @@ type run struct {
 	todo    []task                 // what there is to do about those of the answer just given
 	arrived map[string]state.Patch // calls that something came for that is being recorded, and the patch that takes it
 	news    bool                   // a result came that the model has not been shown in answer to its call
+	slots   chan struct{}          // of the children that are led here; nil until one is spawned, or without bound
 	flying  atomic.Bool            // a model or a tool is at work
 }
 

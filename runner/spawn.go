@@ -20,11 +20,15 @@ type spawner struct {
 	fence  *selvage.Fence // of the parent's lease
 	user   string
 	begun  time.Time
+	slots  chan struct{} // of the run: each child that is led holds one; nil is without bound
 }
 
 // spawner returns what the tools of the run spawn with.
 func (x *run) spawner() selvage.Spawner {
-	return &spawner{r: x.r, place: x.place, parent: selvage.ChildRun{ThreadID: x.thread, RunID: x.id}, fence: x.fence, user: x.user, begun: x.begun}
+	if most := x.r.opts.MaxChildren; x.slots == nil && most > 0 {
+		x.slots = make(chan struct{}, most)
+	}
+	return &spawner{r: x.r, place: x.place, parent: selvage.ChildRun{ThreadID: x.thread, RunID: x.id}, fence: x.fence, user: x.user, begun: x.begun, slots: x.slots}
 }
 
 // book is the budget that children are given a part of. A process that leads
@@ -33,7 +37,7 @@ func (s *spawner) book() budget.Book {
 	return budget.Book{Store: s.place.store, Thread: s.parent.ThreadID, Run: s.parent.RunID, Fence: s.fence}
 }
 
-// Spawn implements [selvage.Spawner]. It returns when the child has ended, or
+// Spawn implements [selvage.Spawner]. It waits for its turn, and returns when the child has ended, or
 // waits. A child that failed or was cancelled is a result too; an error is a
 // child that was refused, that waits, or of which it is not known how it
 // ended.
@@ -41,6 +45,11 @@ func (s *spawner) Spawn(ctx context.Context, req selvage.SpawnRequest) (selvage.
 	if req.Key == "" {
 		return selvage.SpawnResult{}, &selvage.InvalidError{Field: "key", Reason: "a run is spawned under the key of the call that asks for it"}
 	}
+	leave, err := s.queue(ctx)
+	if err != nil {
+		return selvage.SpawnResult{}, err
+	}
+	defer leave()
 	child := childOf(s.parent, req.Key)
 	parent, before, err := s.look(ctx, child)
 	if err != nil {
@@ -57,6 +66,24 @@ func (s *spawner) Spawn(ctx context.Context, req selvage.SpawnRequest) (selvage.
 		return s.unwind(ctx, child, err)
 	}
 	return s.lead(ctx, r, child, req.Prompt)
+}
+
+// queue waits until fewer children are led than may be at once.
+func (s *spawner) queue(ctx context.Context) (leave func(), err error) {
+	if s.slots == nil {
+		return func() {}, ctx.Err()
+	}
+	select {
+	case s.slots <- struct{}{}:
+		leave = func() { <-s.slots }
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil { // both were ready
+		leave()
+		return nil, err
+	}
+	return leave, nil
 }
 
 // known is what there is of a child before it is led: what other children have

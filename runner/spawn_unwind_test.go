@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/selvagehq/selvage"
@@ -121,6 +122,31 @@ func TestNeverBegan(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A child of which nobody can say whether it began keeps its part, until the
+// parent runs out of its budget and looks again.
+func TestNobodyKnowsWhetherItBegan(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newSpy()
+		var first selvage.RunID
+		store.before = func(_ int, set *selvage.ChangeSet) error {
+			if begins(set) && (first == "" || first == set.RunID) {
+				first = set.RunID
+				return selvage.ErrUnavailable
+			}
+			return nil
+		}
+		opts := runner.Options{Store: store, Tools: []tool.Tool{spawning(t)}, Limits: selvage.Limits{Spend: new(selvage.Dollar)}}
+		result := mustRun(t, newRunner(t, opts), "t", `loop 2 spawn_agent {"prompt":"hi"}`)
+		if got := results(t, store, "t"); result.Waiting != nil || len(got) != 2 || got[1] != "You said: hi" {
+			t.Errorf("%+v, results %q", result, got)
+		}
+		if s := sheetOf(t, store, "t", result.RunID); s.Children[first].Status != budget.Released || s.Spawns() != 1 {
+			t.Errorf("budget %+v", s)
+		}
+	})
 }
 
 // A run that is cancelled while it sets something aside leaves nothing so, nor

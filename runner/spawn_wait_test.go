@@ -227,22 +227,66 @@ func TestCancelCascades(t *testing.T) {
 	})
 }
 
-// What an open child has reserved nobody else can spend, its parent neither.
+// What an open child has reserved nobody else can spend, its parent neither. The
+// parent goes on when that is free again, or its limit is raised.
 func TestParentWaitsForItsBudget(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, newSpy())
-	parent, child := h.waits(spawnGuarded) // it has reserved all that was left
-	h.decide(parent.ID, selvage.DecisionCancel)
-	result, err := h.runner().Resume(t.Context(), parent.ID, runner.ResumeOptions{})
-	if err != nil || result.Waiting == nil || result.Waiting.Reason != selvage.WaitBudget || result.Waiting.LimitCode != selvage.LimitSpend || result.Waiting.Current != "1" {
-		t.Fatalf("%+v, %v", result, err)
+	ways := map[string]func(h *house, parent, child selvage.RunID){
+		"freed and resumed": func(h *house, parent, child selvage.RunID) {
+			h.cancel(child)
+			if result, err := h.runner().Resume(h.t.Context(), parent, runner.ResumeOptions{}); err != nil || result.Waiting != nil {
+				h.t.Errorf("%+v, %v", result, err)
+			}
+		},
+		"freed and recovered": func(h *house, parent, child selvage.RunID) {
+			h.cancel(child)
+			if all, err := h.runner().Recover(h.t.Context()); err != nil || len(all) != 1 || all[0].RunID != parent {
+				h.t.Errorf("recovered %v, %v", all, err)
+			}
+		},
+		"freed by who is recovered": func(h *house, parent, child selvage.RunID) {
+			h.decide(child, selvage.DecisionResume)
+			if all, err := h.runner().Recover(h.t.Context()); err != nil || len(all) != 2 || all[1].RunID != parent {
+				h.t.Errorf("recovered %v, %v", all, err)
+			}
+		},
+		"raised": func(h *house, parent, _ selvage.RunID) {
+			if all, err := h.runner().Recover(h.t.Context()); err != nil || len(all) != 0 {
+				h.t.Errorf("recovered before it was raised: %v, %v", all, err)
+			}
+			if result, err := h.runner().Resume(h.t.Context(), parent, bumps(h.t, "spend=+0.50")); err != nil || result.Waiting != nil {
+				h.t.Errorf("%+v, %v", result, err)
+			}
+		},
+		"raised as proposed, and recovered": func(h *house, parent, _ selvage.RunID) {
+			h.decide(parent, selvage.DecisionResume)
+			if all, err := h.runner().Recover(h.t.Context()); err != nil || len(all) != 1 || all[0].RunID != parent {
+				h.t.Errorf("recovered %v, %v", all, err)
+			}
+		},
 	}
-	if _, err := runner.Cancel(t.Context(), h.store, child.ID, "not needed"); err != nil {
-		t.Fatal(err)
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, newSpy())
+			parent, child := h.waits(spawnGuarded) // it has reserved all that was left
+			h.decide(parent.ID, selvage.DecisionCancel)
+			result, err := h.runner().Resume(t.Context(), parent.ID, runner.ResumeOptions{})
+			if err != nil || result.Waiting == nil || result.Waiting.Reason != selvage.WaitBudget || result.Waiting.LimitCode != selvage.LimitSpend || result.Waiting.Current != "1" {
+				t.Fatalf("%+v, %v", result, err)
+			}
+			way(h, parent.ID, child.ID)
+			if run := h.find(parent.ID); run.Outcome == nil || run.Outcome.Kind != selvage.OutcomeCompleted {
+				t.Errorf("the parent: %s %+v", run.Status, run.Outcome)
+			}
+		})
 	}
-	result, err = h.runner().Resume(t.Context(), parent.ID, runner.ResumeOptions{})
-	if err != nil || result.Outcome.Kind != selvage.OutcomeCompleted {
-		t.Errorf("%+v, %v", result, err)
+}
+
+func (h *house) cancel(run selvage.RunID) {
+	h.t.Helper()
+	if _, err := runner.Cancel(h.t.Context(), h.store, run, "not needed"); err != nil {
+		h.t.Fatal(err)
 	}
 }
 

@@ -229,6 +229,9 @@ func ripe(run *selvage.Run, doc state.Document, calls []selvage.Call, now time.T
 		if raises, err := approved(w, doc); err != nil || len(raises) > 0 || w.Reason == selvage.WaitLimit {
 			return len(raises) > 0, err
 		}
+		if enough, err := freed(run, doc); err != nil || enough {
+			return enough, err
+		}
 	}
 	mine := slices.DeleteFunc(slices.Clone(calls), func(c selvage.Call) bool { return c.RunID != run.ID })
 	if len(mine) == 0 {

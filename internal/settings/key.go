@@ -59,6 +59,14 @@ func expression(text string) error {
 	return err
 }
 
+// positive checks a number of which there is at least one.
+func positive(text string) error {
+	if n, err := ParseNumber(text); err != nil || n < 1 {
+		return fmt.Errorf("%q is not a whole number from 1 on", text)
+	}
+	return nil
+}
+
 // leaves reports whether a store named by a project's file is anywhere but in
 // the project's own directory.
 func leaves(store string) bool {
@@ -93,6 +101,7 @@ func Keys() []Key {
 		{Name: "max_turns", Type: Number, Help: "model calls a run may make"},
 		{Name: "max_spend", Type: Dollars, Help: "dollars a run may spend"},
 		{Name: "max_duration", Type: Duration, Help: "how long a run may take"},
+		{Name: "max_children", Type: Number, Help: "runs that a run spawned which are at work at once (default: 8)", each: positive},
 		{Name: "stop_on_tool", Type: Words, Help: "tools whose call ends a run"},
 		{Name: "stop_on_text", Type: Lines, Help: "regular expressions; an answer that one matches ends a run", each: expression},
 		{Name: "stop_on_errors", Type: Number, Help: "turns in a row all of whose calls failed, which end a run; 0 is off"},
