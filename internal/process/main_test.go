@@ -15,6 +15,12 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PROCESS_TEST_CHILD") == "" {
 		os.Exit(m.Run())
 	}
+	if path := os.Getenv("PROCESS_TEST_LOCK"); path != "" {
+		if err := lock(path); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if err := json.NewEncoder(os.Stdout).Encode(process.Self("child")); err != nil {
 		os.Exit(1)
 	}

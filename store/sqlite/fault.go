@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/internal/process"
 )
 
 // Primary result codes of SQLite.
@@ -51,7 +52,7 @@ func (s *Store) fault(err error) error {
 	class, advice := selvage.ErrUnavailable, "see the log of the system"
 	switch sqliteCode(err) {
 	case codeBusy, codeLocked, codeProtocol:
-		advice = "another process keeps it locked; try again"
+		advice = lockedBy(process.Holders(s.path, s.path+"-shm"))
 	case codeFull:
 		advice = "its disk is full; free some space and try again"
 	case codeIO:
@@ -68,6 +69,20 @@ func (s *Store) fault(err error) error {
 		class, advice = selvage.ErrCorrupt, "the file is not a SQLite database"
 	}
 	return fmt.Errorf("database %s: %s: %w (%w)", s.path, advice, class, err)
+}
+
+// lockedBy says who keeps the database locked, as far as that is known, and what
+// to do about it.
+func lockedBy(holders []process.Holder) string {
+	switch {
+	case len(holders) == 0:
+		return "another process keeps it locked; try again"
+	case holders[0].Stopped:
+		return fmt.Sprintf("%s keeps it locked and is stopped; let it go on (kill -CONT %d) or end it (kill -9 %[2]d), nothing that was acknowledged is lost",
+			holders[0], holders[0].PID)
+	default:
+		return fmt.Sprintf("%s keeps it locked; try again, or see to that process", holders[0])
+	}
 }
 
 // oneLine is an error whose text fits a line of a log: several joined ones are
