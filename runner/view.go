@@ -202,10 +202,14 @@ func (x *run) scale() float64 {
 	return x.context.scale
 }
 
+// scaleWeight is how many estimated tokens a count must be of to outweigh the
+// estimate: of a few words a provider's count tells little of a long text.
+const scaleWeight = 200
+
 // scaleOf is how many tokens a model counts for one that is estimated.
 func scaleOf(counted, estimated int64) float64 {
 	if counted <= 0 || estimated <= 0 {
 		return 1
 	}
-	return min(max(float64(counted)/float64(estimated), 0.1), 10)
+	return min(max(float64(counted+scaleWeight)/float64(estimated+scaleWeight), 0.1), 10)
 }

@@ -122,3 +122,25 @@ func TestFittingSeparatesNothing(t *testing.T) {
 		}
 	})
 }
+
+// A provider that counts a few words otherwise than they are estimated does not
+// have a long conversation overflow its window, or cut it down to nothing.
+func TestScaleOfAFewWords(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		counted, estimated int64
+		least, most        float64
+	}{
+		{1, 10, 0.9, 1},  // of a word
+		{40, 10, 1, 1.2}, // of a word within a template
+		{5_000, 10_000, 0.5, 0.6},
+		{30_000, 10_000, 2.8, 3},
+		{0, 10, 1, 1}, {10, 0, 1, 1}, // nothing is known
+		{1, 1_000_000, 0.1, 0.1}, {100_000_000, 10_000, 10, 10}, // nobody counts like that
+	}
+	for _, tt := range tests {
+		if got := scaleOf(tt.counted, tt.estimated); got < tt.least || got > tt.most {
+			t.Errorf("%d counted for %d estimated is a scale of %g, want %g to %g", tt.counted, tt.estimated, got, tt.least, tt.most)
+		}
+	}
+}
