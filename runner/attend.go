@@ -31,6 +31,8 @@ func (x *run) attend(ctx context.Context) (stop func()) {
 		asked := endRequested(head.State, head.OpenCalls)
 		if asked != nil {
 			end(asked)
+		} else {
+			x.notice()
 		}
 		return asked == nil
 	}).stop

@@ -60,12 +60,36 @@ func (x *run) absorb(ctx context.Context) error {
 	if contradiction != nil {
 		// What was said and done stays true; what it was to change does not.
 		x.pending.patches, doc = nil, x.base
+		x.confess(contradiction.Reason)
 	}
 	x.doc = doc
 	if contradiction != nil {
 		return contradiction
 	}
 	return nil
+}
+
+// confess has the results that are to be recorded say that what their calls
+// changed in the state is not. Such a call has failed, though it ran.
+func (x *run) confess(reason string) {
+	for _, id := range x.pending.changing {
+		for i := range x.pending.messages {
+			m := &x.pending.messages[i]
+			if m.Role != selvage.RoleTool || m.ToolCallID != id {
+				continue
+			}
+			note := selvage.Text(fmt.Sprintf("It ran, but its changes to the state contradict what somebody else has recorded meanwhile (%s). None of them was made. Its result was:\n", clipped(reason, salvagedBytes)))
+			m.Content = append(note, m.Content...)
+			mark(m, MetadataFailed, true)
+			x.pending.bytes += len(note[0].Text)
+		}
+		for i := range x.pending.calls {
+			if u := &x.pending.calls[i]; u.CallID == id && u.Status == selvage.CallSucceeded {
+				u.Status = selvage.CallFailed
+			}
+		}
+	}
+	x.pending.changing = nil
 }
 
 // take moves the ledger past one change of the log and says if it contradicts

@@ -154,7 +154,9 @@ func TestIncompatibleChanges(t *testing.T) {
 			if got := head.State.String(); got != tt.state {
 				t.Errorf("state %s, want %s", got, tt.state)
 			}
-			if text := transcript(head.Messages); !strings.HasSuffix(text, "tool: written\n") || len(head.OpenCalls) > 0 || head.OpenRun != nil {
+			last := head.Messages[len(head.Messages)-1]
+			if text := transcript(head.Messages); !strings.Contains(text, "tool: It ran, but its changes to the state contradict what somebody else has recorded meanwhile (") ||
+				!strings.HasSuffix(text, "). None of them was made. Its result was:\nwritten\n") || string(last.Metadata[runner.MetadataFailed]) != "true" || len(head.OpenCalls) > 0 || head.OpenRun != nil {
 				t.Errorf("what happened is not recorded:\n%s calls %v run %v", text, head.OpenCalls, head.OpenRun)
 			}
 			verify(t, store, "t")

@@ -23,8 +23,8 @@ type outcome struct {
 // goroutine of the run. The error is the first of done; the tools that still
 // ran then were interrupted.
 func (x *run) execute(ctx context.Context, running []*task, done func(context.Context, *task, outcome) error) error {
-	x.flying.Store(true)
-	defer x.flying.Store(false)
+	was := x.flying.Swap(true)
+	defer x.flying.Store(was)
 	toolCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	said := make(chan func())
@@ -76,7 +76,12 @@ func (x *run) execute(ctx context.Context, running []*task, done func(context.Co
 		})
 	}
 	for left > 0 {
-		(<-said)()
+		select {
+		case f := <-said:
+			f()
+		case p, more := <-x.arriving():
+			x.beside.hear(p, more)
+		}
 	}
 	return failed
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
@@ -26,10 +25,11 @@ type inquiry struct {
 	req    model.Request
 	answer *answer
 	scribe *scribe
-	at     int  // in the run's chain
-	tries  int  // of the model there that failed
-	longer int  // how often a cut off answer was gone on with
-	anew   bool // nobody goes on with a beginning here
+	at     int   // in the run's chain
+	tries  int   // of the model there that failed
+	longer int   // how often a cut off answer was gone on with
+	anew   bool  // nobody goes on with a beginning here
+	broke  error // the run cannot go on, whatever the model says
 	wait   *backoff.ExponentialBackOff
 }
 
@@ -86,33 +86,46 @@ func (q *inquiry) pursue(ctx context.Context) (*model.Response, error) {
 		if err == nil {
 			return q.complete(finish), nil
 		}
-		if cause := ended(ctx); cause != nil {
+		if cause := q.halted(ctx); cause != nil {
 			return nil, cause
 		}
-		pause, again := q.next(err)
-		switch {
-		case !again && q.longer > 0 && !q.answer.silent():
-			// What there is of it is an answer, if not a whole one.
-			return q.complete(model.FinishLength), nil
-		case !again:
+		r, err := q.judge(ctx, err)
+		if err != nil {
 			return nil, err
 		}
-		q.repeat(ctx, err, pause)
-		if sleep(ctx, pause) != nil {
-			return nil, ended(ctx)
+		next := q.way(r.cause, r.result)
+		switch {
+		case next == giveUp && q.longer > 0 && !q.answer.silent():
+			// What there is of it is an answer, if not a whole one.
+			return q.complete(model.FinishLength), nil
+		case next == giveUp:
+			return nil, r.cause
+		}
+		pause := q.take(next, r)
+		q.repeat(ctx, r.cause, pause)
+		q.pause(ctx, pause)
+		if cause := q.halted(ctx); cause != nil {
+			return nil, cause
 		}
 	}
+}
+
+// halted is why the run cannot go on.
+func (q *inquiry) halted(ctx context.Context) error {
+	if cause := ended(ctx); cause != nil {
+		return cause
+	}
+	return q.broke
 }
 
 // attempt asks the model once, tells its deltas, and books what it used.
 func (q *inquiry) attempt(ctx context.Context) (finish model.Finish, failed error) {
 	a, by := q.answer, &q.x.chain[q.at]
-	ctx, over := q.x.observe(ctx, Activity{Kind: ActivityModel, Model: by.model.Name(), Attempt: q.req.Attempt})
+	inside, over := q.x.observe(ctx, Activity{Kind: ActivityModel, Model: by.model.Name(), Attempt: q.req.Attempt})
 	a.begin(by, &q.req)
-	for chunk, err := range by.model.Stream(ctx, q.req) {
-		if err != nil {
-			failed = err
-			break
+	q.broke = q.receive(ctx, inside, by.model, func(chunk model.Chunk, err error) bool {
+		if failed = err; err != nil {
+			return false
 		}
 		text := a.add(chunk)
 		q.scribe.note(sizeOf(text, &chunk))
@@ -122,8 +135,11 @@ func (q *inquiry) attempt(ctx context.Context) (finish model.Finish, failed erro
 		}
 		if ctx.Err() != nil && finish == "" {
 			failed = ended(ctx)
-			break
 		}
+		return failed == nil
+	})
+	if q.broke != nil {
+		failed = q.broke
 	}
 	if failed == nil && finish == "" {
 		failed = model.Broken(a.output, errors.New("the answer ended without saying so"))
@@ -151,66 +167,6 @@ func sizeOf(text string, chunk *model.Chunk) int {
 		n += len(p.Name) + len(p.Arguments)
 	}
 	return n
-}
-
-// next decides what follows a failure: how long to wait before the request is
-// sent again, and whether it is to be. It may then go to another model.
-func (q *inquiry) next(err error) (time.Duration, bool) {
-	retry, class := q.x.r.opts.Retry, model.ClassOf(err)
-	q.tries++
-	wait := q.wait.NextBackOff()
-	var provider *model.Error
-	if errors.As(err, &provider) && provider.RetryAfter > wait {
-		wait = provider.RetryAfter
-	}
-	switch {
-	case class.Retryable() && q.tries < retry.Attempts && wait <= retry.MaxRetryAfter:
-		return wait, true
-	case class == model.Permanent && q.req.Prefix != "" && q.longer == 0:
-		q.anew = true // not every service takes the beginning of an answer
-		return 0, true
-	case (class.Retryable() || class == model.Quota) && q.at+1 < len(q.x.chain):
-		q.at, q.tries = q.at+1, 0
-		q.wait.Reset()
-		if class == model.Quota {
-			q.x.first = q.at // nothing comes of asking that one again
-		}
-		return 0, true
-	}
-	return 0, false
-}
-
-// repeat prepares the next attempt after a failure: to go on after what has
-// come, or anew.
-func (q *inquiry) repeat(ctx context.Context, err error, pause time.Duration) {
-	q.req.Attempt++
-	by := q.x.chain[q.at].model.Name()
-	q.x.log.DebugContext(ctx, "model asked again", "run", q.x.id, "attempt", q.req.Attempt, "model", by, "wait", pause, "err", err)
-	note := err.Error()
-	if pause == 0 && q.tries == 0 {
-		note += "; asking " + by
-	}
-	if (q.x.onPartial != Restart || q.longer > 0) && q.mayGoOn() {
-		q.goOn(note)
-	} else {
-		q.answer.clear(selvage.NewID())
-		q.req.Prefix = ""
-		q.tell(EventRetry, note)
-	}
-	if !q.answer.empty() {
-		q.scribe.now() // the wait may be long
-	}
-}
-
-// mayGoOn reports whether the answer can be gone on with.
-func (q *inquiry) mayGoOn() bool {
-	return !q.anew && !q.answer.silent() && len(q.answer.calls) == 0 && q.answer.writing == nil
-}
-
-// goOn makes the next attempt one that follows what has come.
-func (q *inquiry) goOn(note string) {
-	q.req.Prefix = q.answer.text.String()
-	q.tell(EventContinue, note)
 }
 
 // complete is the answer that was pursued.

@@ -39,6 +39,8 @@ type delta struct {
 	patches  []selvage.StatePatch
 	calls    []selvage.CallUpdate
 	bytes    int // at least what they take as JSON
+
+	changing []string // calls whose results are among messages and whose changes are among patches
 }
 
 // A delta is recorded early when it holds so much that a result more might not

@@ -118,7 +118,7 @@ func (x *run) locate() {
 	x.open = x.leftOpen(messages, said)
 	if said >= 0 {
 		x.reply, x.halt = &messages[said], x.stopAsked(messages[said:])
-		x.news = lateResult(messages, said, x.id)
+		x.news = lateResult(messages, said, x.id) || lateSince(messages[:said], frameIn(x.reply), x.id)
 	}
 }
 
@@ -215,7 +215,7 @@ func (x *run) turn(ctx context.Context) (outcome *selvage.Outcome, err error) {
 		return nil, nil
 	case x.stop != nil:
 		return x.stopped(), nil
-	case x.unheard():
+	case x.unheard(), x.news:
 		return nil, nil // the next answer is to them
 	}
 	return x.atEnd(ctx, completed(response.Finish)), nil
@@ -252,7 +252,7 @@ func (x *run) accept(ctx context.Context, response *model.Response, offer []selv
 	if x.context.sent != nil {
 		mark(&reply, MetadataContext, x.context.sent)
 	}
-	x.reply, x.news, x.superseded = &reply, false, true
+	x.reply, x.news, x.superseded = &reply, lateSince(x.window, x.context.sent, x.id), true
 	x.say(reply)
 	x.noteHalfWritten(response)
 	for _, moment := range []selvage.Moment{selvage.MomentAfterInference, selvage.MomentStepEnd} {

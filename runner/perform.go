@@ -171,6 +171,9 @@ func (x *run) settleCall(ctx context.Context, t *task, o outcome) error {
 		if err := x.patch("tool:"+t.call.Name, o.ops); err != nil {
 			return fmt.Errorf("apply the patch of call %q: %w", t.call.ID, err)
 		}
+		if len(o.ops) > 0 {
+			x.pending.changing = append(x.pending.changing, t.call.ID)
+		}
 	}
 	x.conclude(t, *t.verdict)
 	scene := x.callScene(t, selvage.MomentAfterTool)

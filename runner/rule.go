@@ -53,7 +53,9 @@ func (x *run) rule(ctx context.Context, event rules.Event, facts map[string]any)
 			x.excused = false // somebody had it go on
 			return nil
 		}
-		x.tellRule(ctx, event, r)
+		if r.Layer != rules.BuiltInLayer || r.Do != rules.Retry { // that is told with the attempt
+			x.tellRule(ctx, event, r)
+		}
 	}
 	return d.Result
 }
@@ -145,39 +147,27 @@ func (x *run) betweenSteps(ctx context.Context) (*selvage.Outcome, *Result, erro
 	return nil, nil, nil
 }
 
-// ask has the model answer, and the rules decide about an error of it. The
-// error is a [ruled] if one does otherwise than to fail.
+// ask has the model answer. Where a rule has the run go on after an error, the
+// model is asked again with what that rule says. The error is a [ruled] if a
+// rule decided what becomes of the run.
 func (x *run) ask(ctx context.Context, offer []selvage.ToolSpec) (*model.Response, error) {
-	for attempt := 1; ; attempt++ {
+	x.failures = 0
+	for asked := 1; ; asked++ {
 		response, err := x.infer(ctx, offer)
-		if err == nil || ended(ctx) != nil {
+		var r *ruled
+		if !errors.As(err, &r) || r.result.Do != rules.Continue {
 			return response, err
 		}
-		class := model.ClassOf(err)
-		r := x.rule(ctx, rules.Error, map[string]any{"error": map[string]any{"class": class, "message": err.Error(),
-			"retryable": class.Retryable(), "again": false, "attempt": attempt}})
-		switch {
-		case r == nil, r.Do == rules.Fail && r.Layer == rules.BuiltInLayer:
+		if asked >= x.r.opts.Retry.Attempts {
+			return nil, r.cause
+		}
+		x.say(selvage.Message{Role: selvage.RoleSystem, Visibility: selvage.VisibleInternal, Step: x.step,
+			Content: selvage.Text("[" + r.result.Message("The request before this one failed.") + "]")})
+		if err := x.checkpointPending(ctx); err != nil {
 			return nil, err
-		case (r.Do == rules.Retry || r.Do == rules.Continue) && attempt < max(r.Number("attempts"), x.r.opts.Retry.Attempts):
-			if r.Do == rules.Continue {
-				x.say(selvage.Message{Role: selvage.RoleSystem, Visibility: selvage.VisibleInternal, Step: x.step,
-					Content: selvage.Text("[" + r.Message("The request before this one failed.") + "]")})
-				if err := x.checkpointPending(ctx); err != nil {
-					return nil, err
-				}
-			}
-			wait, said := r.Wait()
-			if !said {
-				wait = x.r.opts.Retry.Initial
-			}
-			if sleep(ctx, wait) != nil {
-				return nil, ended(ctx)
-			}
-		case r.Do == rules.Retry || r.Do == rules.Continue:
-			return nil, err
-		default:
-			return nil, &ruled{r, err}
+		}
+		if sleep(ctx, x.r.opts.Retry.Initial) != nil {
+			return nil, ended(ctx)
 		}
 	}
 }

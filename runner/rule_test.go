@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func parsed(t *testing.T, text string) []rules.Rule {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	a := `echo:{"text":"a"}`
-	broken := []any{failing(model.Permanent)}
+	broken, passing := []any{failing(model.Permanent)}, []any{failing(model.Transient)}
 	tests := []struct {
 		name, rules string
 		streams     [][]any
@@ -46,6 +47,16 @@ func TestRules(t *testing.T) {
 			streams: append([][]any{broken, broken}, turns("end")...), kind: selvage.OutcomeCompleted},
 		{name: "an error gone on after", rules: `[{name: r, event: error, do: continue, params: {message: be shorter}}]`,
 			streams: append([][]any{broken}, turns("end")...), kind: selvage.OutcomeCompleted},
+		{name: "an error that would pass", rules: `[{name: r, event: error, when: {path: error.again, op: eq, value: true}, do: suspend, params: {reason: error}}]`,
+			streams: [][]any{passing}, waits: selvage.WaitError},
+		{name: "an error that would pass, given up", rules: `[{name: r, event: error, do: fail, params: {code: "${error.class}_${error.attempt}"}}]`,
+			streams: [][]any{passing}, kind: selvage.OutcomeFailed, code: "transient_1"},
+		{name: "an error on the second attempt", rules: `[{name: r, event: error, when: {path: error.attempt, op: gte, value: 2}, do: abort, params: {code: twice}}]`,
+			streams: [][]any{passing, passing}, kind: selvage.OutcomeCancelled, code: "twice"},
+		{name: "an error tried less often", rules: `[{name: r, event: error, do: retry, params: {attempts: 2, wait: 1ms}}]`,
+			streams: [][]any{passing, passing}, kind: selvage.OutcomeFailed, code: "transient"},
+		{name: "an error without a rule", rules: `[{name: r, event: error, when: {path: error.class, op: eq, value: quota}, do: suspend}]`,
+			streams: append([][]any{passing, passing, passing}, turns("end")...), kind: selvage.OutcomeCompleted},
 		{name: "another error", rules: `[{name: r, event: error, when: {path: error.class, op: eq, value: quota}, do: suspend}]`,
 			streams: [][]any{broken}, kind: selvage.OutcomeFailed, code: "permanent"},
 		{name: "a limit", rules: `[{name: r, event: limit, do: fail, params: {code: "${limit.code}"}}]`, limits: selvage.Limits{Turns: new(1)}, streams: turns(a),
@@ -108,5 +119,25 @@ func TestSuspendedByARule(t *testing.T) {
 			}
 			verify(t, store, "t")
 		})
+	}
+}
+
+// Rules of layer 3 are told of every failed request, whatever is done about it.
+func TestToldOfEveryError(t *testing.T) {
+	t.Parallel()
+	passing := []any{failing(model.Transient)}
+	r := newRunner(t, runner.Options{Store: newSpy(), Model: &scripted{streams: append([][]any{passing, passing}, turns("end")...)}, Retry: runner.Retry{Initial: time.Millisecond},
+		Rules: parsed(t, `[{name: r, layer: 3, event: error, params: {message: "${error.attempt}"}}]`)})
+	var told []string
+	for e, err := range r.Stream(t.Context(), "t", runner.Text("go")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == runner.EventRule {
+			told = append(told, e.Note)
+		}
+	}
+	if got := strings.Join(told, ", "); got != "r: 1, r: 2" {
+		t.Errorf("told %s", got)
 	}
 }

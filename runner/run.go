@@ -60,6 +60,10 @@ type run struct {
 	news    bool                   // a result came that the model has not been shown in answer to its call
 	slots   chan struct{}          // of the children that are led here; nil until one is spawned, or without bound
 	flying  atomic.Bool            // a model or a tool is at work
+	noticed chan struct{}          // something was appended by others while one was
+	beside  *beside                // what the model says while calls go on; nil if it says nothing
+
+	failures int // requests of the turn that failed
 }
 
 // outlet is where the events of a run go.
@@ -140,7 +144,7 @@ func (r *Runner) lead(ctx context.Context, at place, thread selvage.ThreadID, in
 }
 
 func (r *Runner) newRun(at place, lease *selvage.Lease, out *outlet) *run {
-	return &run{r: r, out: out, place: at, context: contextState{scale: 1}, stateless: at.stateless, chain: r.chain[:1], streams: at.streams, onPartial: r.opts.OnPartial, begun: r.opts.Now(), touched: make(map[string]bool), ledger: ledger{store: at.store, thread: lease.ThreadID,
+	return &run{r: r, out: out, place: at, context: contextState{scale: 1}, stateless: at.stateless, chain: r.chain[:1], streams: at.streams, onPartial: r.opts.OnPartial, begun: r.opts.Now(), touched: make(map[string]bool), noticed: make(chan struct{}, 1), ledger: ledger{store: at.store, thread: lease.ThreadID,
 		fence: lease.Fence(), keep: r.opts.Window, patience: checkpointTimeout, log: r.opts.Logger}}
 }
 

@@ -203,9 +203,17 @@ func announced(messages, view []selvage.Message) []selvage.Message {
 			last = i
 		}
 	}
+	from := last + 1
+	if last >= 0 {
+		// What was recorded while the last answer came is new to the model too.
+		sent := frameIn(&messages[last])
+		for sent != nil && from > 0 && (from > last || messages[from-1].Seq > sent.ToSeq) {
+			from--
+		}
+	}
 	ends := len(view) > 0 && view[len(view)-1].Role == selvage.RoleAssistant
 	var notes []string
-	for i := last + 1; i < len(messages); i++ {
+	for i := from; i < len(messages); i++ {
 		m := &messages[i]
 		if m.Role != selvage.RoleTool {
 			continue
