@@ -121,7 +121,7 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 	if err != nil {
 		return Sent{}, err
 	}
-	reply, err := answerOf(ctx, store, &run, step)
+	reply, at, err := answerOf(ctx, store, &run, step)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -146,7 +146,7 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 	}
 	var s *summary
 	if f.Summary != "" {
-		if s, err = findSummary(ctx, store, run.ThreadID, f.Summary, f.FromSeq-f.Dropped-1, reply.Seq); err != nil {
+		if s, err = findSummary(ctx, store, run.ThreadID, f.Summary, at, f.FromSeq-f.Dropped-1, reply.Seq); err != nil {
 			return Sent{}, err
 		}
 	}
@@ -154,26 +154,57 @@ func contextOf(ctx context.Context, store selvage.Store, id selvage.RunID, step 
 	return sent, nil
 }
 
-// answerOf finds the answer that a run gave in a step.
-func answerOf(ctx context.Context, store selvage.Store, run *selvage.Run, step int) (*selvage.Message, error) {
+// answerOf finds the answer that a run gave in a step, and at which version the
+// thread shows it: 0 if it still does.
+func answerOf(ctx context.Context, store selvage.Store, run *selvage.Run, step int) (*selvage.Message, selvage.Version, error) {
 	limit := selvage.MaxPage
 	query := selvage.MessageQuery{RunID: run.ID, Limit: &limit}
 	for run.Spec != nil {
 		page, err := store.Messages(ctx, run.ThreadID, query)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for i := range page.Items {
 			if m := &page.Items[i]; m.Role == selvage.RoleAssistant && m.Step == step {
-				return m, nil
+				return m, 0, nil
 			}
 		}
-		if page.Next == "" {
-			break
+		if query.Cursor = page.Next; page.Next == "" {
+			return hiddenAnswer(ctx, store, run, step)
 		}
-		query.Cursor = page.Next
 	}
-	return nil, fmt.Errorf("there is no such answer: %w", selvage.ErrNotFound)
+	return nil, 0, errNoAnswer
+}
+
+var errNoAnswer = fmt.Errorf("there is no such answer: %w", selvage.ErrNotFound)
+
+// hiddenAnswer finds in the log an answer that its thread was rewound from.
+func hiddenAnswer(ctx context.Context, store selvage.Store, run *selvage.Run, step int) (*selvage.Message, selvage.Version, error) {
+	limit := selvage.MaxPage
+	for query := (selvage.ChangeQuery{Order: selvage.Descending, Limit: &limit}); ; {
+		page, err := store.Changes(ctx, run.ThreadID, query)
+		if err != nil {
+			return nil, 0, err
+		}
+		for i := range page.Items {
+			c := &page.Items[i]
+			if c.RunID != run.ID {
+				continue
+			}
+			added, err := c.AddedMessages()
+			if err != nil {
+				return nil, 0, err
+			}
+			for j := range added {
+				if m := &added[j]; m.Role == selvage.RoleAssistant && m.Step == step {
+					return m, c.Version, nil
+				}
+			}
+		}
+		if query.Cursor = page.Next; page.Next == "" {
+			return nil, 0, errNoAnswer
+		}
+	}
 }
 
 // framed reads the messages of a frame, as the thread had them then.

@@ -91,7 +91,7 @@ func (x *run) recallSummary(ctx context.Context) error {
 	if len(x.window) > 0 {
 		before = x.window[0].Seq
 	}
-	s, err := findSummary(ctx, x.store, x.thread, p.ID, p.ToSeq, before)
+	s, err := findSummary(ctx, x.store, x.thread, p.ID, 0, p.ToSeq, before)
 	if err != nil {
 		return fmt.Errorf("read the summary of the conversation: %w", err)
 	}
@@ -111,11 +111,11 @@ func (p *summaryPointer) of(m *selvage.Message) *summary {
 // was recorded while the model was given no more than a window.
 const summaryPages = 5
 
-// findSummary looks for a summary by its id after what it covers, and nil if
-// it is not there.
-func findSummary(ctx context.Context, store selvage.Store, thread selvage.ThreadID, id string, after, before int64) (*summary, error) {
+// findSummary looks for a summary by its id after what it covers, as the thread
+// was at a version (0 is now), and nil if it is not there.
+func findSummary(ctx context.Context, store selvage.Store, thread selvage.ThreadID, id string, at selvage.Version, after, before int64) (*summary, error) {
 	limit := selvage.MaxPage
-	query := selvage.MessageQuery{After: after, Before: before, Visibility: selvage.ShowAll, Limit: &limit}
+	query := selvage.MessageQuery{At: at, After: after, Before: before, Visibility: selvage.ShowAll, Limit: &limit}
 	for range summaryPages {
 		page, err := store.Messages(ctx, thread, query)
 		if err != nil {
