@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -16,11 +18,12 @@ type story struct {
 	run    *selvage.Run
 	turns  []turnDocument
 	calls  []callDocument
-	limits []decidedCall  // what was decided about limits
-	raised string         // the ticket of the limit that it waited at last
-	index  map[string]int // of calls, by id
-	booked turnSpending   // what the run had used by the last change read
-	beside turnSpending   // what attempts cost that came to no answer
+	limits []decidedCall            // what was decided about limits
+	raised string                   // the ticket of the limit that it waited at last
+	index  map[string]int           // of calls, by id
+	kept   map[string]*selvage.Call // the journal, by id
+	booked turnSpending             // what the run had used by the last change read
+	beside turnSpending             // what attempts cost that came to no answer
 }
 
 // turnSpending is what was used, and what it cost.
@@ -67,7 +70,7 @@ func tellStory(ctx context.Context, store selvage.Store, run *selvage.Run) (*sto
 	if err != nil {
 		return nil, err
 	}
-	s := &story{run: run, turns: []turnDocument{}, calls: []callDocument{}, index: make(map[string]int)}
+	s := &story{run: run, turns: []turnDocument{}, calls: []callDocument{}, index: make(map[string]int), kept: make(map[string]*selvage.Call)}
 	for i := range changes {
 		if err := s.read(&changes[i]); err != nil {
 			return nil, err
@@ -149,7 +152,9 @@ func (s *story) read(c *selvage.Change) error {
 		}
 	}
 	for i := range set.Calls {
-		s.journal(c, &set.Calls[i])
+		if err := s.journal(c, &set.Calls[i]); err != nil {
+			return err
+		}
 	}
 	if d := runner.RequestedDecision(&set, s.raised); d != nil && s.raised != "" {
 		s.limits = append(s.limits, decidedCall{Status: runner.AlreadyDecided, Ticket: s.raised, Decision: *d})
@@ -203,45 +208,34 @@ func (s *story) effect(tool string) selvage.Effect {
 	return ""
 }
 
-func (s *story) journal(c *selvage.Change, u *selvage.CallUpdate) {
+// journal adds what a change journals about a call.
+func (s *story) journal(c *selvage.Change, u *selvage.CallUpdate) error {
 	i, known := s.index[u.CallID]
 	if !known {
 		if c.RunID != s.run.ID {
-			return
+			return nil
 		}
 		i = len(s.calls)
 		s.index[u.CallID] = i
 		s.calls = append(s.calls, callDocument{ID: u.CallID})
 	}
-	d := &s.calls[i]
-	d.Status = u.Status
-	if d.Begun.IsZero() {
-		d.Begun = c.At
+	call, err := u.Apply(s.kept[u.CallID], s.run.ThreadID, c.RunID, c.At)
+	if err != nil {
+		return fmt.Errorf("version %d: %w", c.Version, err)
 	}
-	if u.Status.Terminal() {
+	s.kept[u.CallID] = call
+	d := &s.calls[i]
+	d.Name, d.Effect, d.Status, d.Begun = cmp.Or(call.Name, d.Name), cmp.Or(call.Effect, d.Effect), call.Status, call.CreatedAt
+	d.IdempotencyKey, d.Ticket, d.Suspension, d.Decision = call.IdempotencyKey, call.Ticket, call.Suspension, call.Decision
+	if call.Status.Terminal() {
 		d.Ended = c.At
 	}
-	if u.Name != "" {
-		d.Name = u.Name
-	}
-	if u.Effect != "" {
-		d.Effect = u.Effect
-	}
-	if u.IdempotencyKey != "" {
-		d.IdempotencyKey = u.IdempotencyKey
-	}
-	if u.Ticket != "" {
-		d.Ticket = u.Ticket
-	}
-	if u.Suspension != nil {
-		d.Suspension = u.Suspension
-	}
 	if u.Decision != nil {
-		d.Decision = u.Decision
 		if was := d.decided(); was != nil && was.Arguments != nil {
 			d.Used = was.Arguments
 		}
 	}
+	return nil
 }
 
 // decided is the decision that the call goes on, or went on, by; nil if there is

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/selvagehq/selvage/internal/settings"
+	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/runner"
+)
+
+// assemble makes the runner of the conversation.
+func (c *conversation) assemble(ctx context.Context, onActive runner.OnActive) error {
+	r, err := c.runnerOf(ctx, &c.made, c.conf.Get("agent").Text, onActive)
+	if err == nil {
+		c.runner, c.active = r, onActive
+	}
+	return err
+}
+
+// runnerOf makes a runner of what a run is made of, within the limits that are
+// configured.
+func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
+	return c.runnerWith(ctx, m, runner.Options{AgentID: agent, OnActive: onActive, Limits: c.limits(), Stop: c.stopRules()})
+}
+
+// runnerWith makes a runner of what a run is made of, and of the options that
+// are not part of that.
+func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Options) (*runner.Runner, error) {
+	models, err := c.openModels(m)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := c.openTools(ctx, m.tools, c.store)
+	if err != nil {
+		return nil, err
+	}
+	if c.stub != nil {
+		tools = c.stub(tools)
+	}
+	m.offered = []string{}
+	for _, t := range tools {
+		m.offered = append(m.offered, t.Spec().Name)
+	}
+	if opts.Limits.Spend != nil {
+		for _, answers := range models {
+			if err := c.checkPriced(answers); err != nil {
+				return nil, err
+			}
+		}
+	}
+	observers, err := c.observers()
+	if err != nil {
+		return nil, err
+	}
+	opts.Store, opts.Model, opts.Fallbacks, opts.System, opts.Tools = c.store, models[0], models[1:], m.system, tools
+	summariser, err := c.summariser(m)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Rules, err = c.rules(); err != nil {
+		return nil, err
+	}
+	opts.Context, opts.ContextSizes, opts.Summariser = c.contextRules(), c.contextSizes(models), summariser
+	opts.MaxChildren, _ = settings.ParseNumber(c.conf.Get("max_children").Text) // it was checked when it was read
+	opts.ToolCalls, opts.Caps, opts.Observers, opts.Logger = m.toolCalls, c.granted(m), observers, c.log
+	return runner.New(opts)
+}
+
+// contextSizes are how many tokens models take, as far as it is configured.
+func (c *conversation) contextSizes(models []model.Model) map[string]int {
+	sizes := make(map[string]int)
+	for _, m := range models {
+		// The text was checked when it was read.
+		sizes[m.Name()], _ = settings.ParseNumber(c.conf.Get("models." + m.Name() + ".context").Text)
+	}
+	return sizes
+}
+
+// summariser is the model that makes summaries: the one that a recorded run
+// names, else the one that is configured; nil is that of the run.
+func (c *conversation) summariser(m *makeup) (model.Model, error) {
+	name := m.summariser
+	if name == "" {
+		name = c.conf.Get("context.model").Text
+	}
+	if name == "" || name == m.model {
+		return nil, nil
+	}
+	return c.openModel(name)
+}
+
+// checkPriced refuses to bound what cannot be counted.
+func (c *conversation) checkPriced(m model.Model) error {
+	if p, ok := m.(model.Pricer); ok {
+		if _, known := p.Price(); known {
+			return nil
+		}
+	}
+	return usage(fmt.Sprintf("put it into your selvage.yaml, in dollars a million tokens: prices: {%s: {input: ..., output: ...}}", m.Name()),
+		"spending cannot be bounded, the price of %s is not known", m.Name())
+}
