@@ -1,6 +1,7 @@
 package selvage
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -151,6 +152,9 @@ type RunSpec struct {
 	Fallbacks []string      `json:"fallbacks,omitempty"`  // models that answer when Model does not, in order
 	Stop      *StopRules    `json:"stop,omitempty"`
 	Context   *ContextRules `json:"context,omitempty"`
+	// Rules are those of the user at the events of the run, as package rules has
+	// them in JSON.
+	Rules json.RawMessage `json:"rules,omitempty"`
 	// MaxOutputTokens bounds each answer; 0 leaves it to the provider.
 	MaxOutputTokens int `json:"max_output_tokens,omitempty"`
 	// Budget is the run whose budget the spending of this one counts against,
@@ -177,6 +181,7 @@ const (
 // Clone returns a spec that shares nothing with s.
 func (s RunSpec) Clone() RunSpec {
 	s.Tools, s.Needs, s.Caps, s.Fallbacks = slices.Clone(s.Tools), slices.Clone(s.Needs), slices.Clone(s.Caps), slices.Clone(s.Fallbacks)
+	s.Rules = slices.Clone(s.Rules)
 	s.Limits, s.Context, s.Budget = s.Limits.Clone(), copied(s.Context), copied(s.Budget)
 	if s.Stop = copied(s.Stop); s.Stop != nil {
 		r := s.Stop

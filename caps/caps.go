@@ -97,6 +97,22 @@ func Subset(child, parent Set) error {
 	return &WiderError{Missing: wider, Granted: slices.Clone(parent)}
 }
 
+// Narrow returns what two sets both grant, decided glob by glob as [Subset] is:
+// it may be less than what they grant together, and is never more.
+func Narrow(a, b Set) Set {
+	both := make(Set, 0, len(a))
+	keep := func(from, in Set) {
+		for _, glob := range from {
+			if in.covers(glob) && !slices.Contains(both, glob) {
+				both = append(both, glob)
+			}
+		}
+	}
+	keep(a, b)
+	keep(b, a)
+	return both
+}
+
 // WiderError reports a set that is no subset. It matches [selvage.ErrInvalid].
 type WiderError struct {
 	Missing []string // what the parent does not grant

@@ -128,3 +128,23 @@ func TestSubsetOfOneIsComplete(t *testing.T) {
 		}
 	})
 }
+
+// What two sets were narrowed to is granted by both.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ a, b, want string }{
+		{"tool.*", "tool.clock", "tool.clock"},
+		{"tool.clock", "tool.*", "tool.clock"},
+		{"tool.clock net.*", "tool.* net.get", "tool.clock net.get"},
+		{"tool.a*", "tool.*b", ""}, // tool.ab is granted by both, and not kept
+		{"*", "", ""},
+		{"x", "x", "x"},
+	}
+	for _, tt := range tests {
+		a, b := caps.Set(strings.Fields(tt.a)), caps.Set(strings.Fields(tt.b))
+		got := caps.Narrow(a, b)
+		if strings.Join(got, " ") != tt.want || caps.Subset(got, a) != nil || caps.Subset(got, b) != nil {
+			t.Errorf("Narrow(%s, %s) = %s, want %s", a, b, got, tt.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvagehq/selvage"
+	"github.com/selvagehq/selvage/rules"
 )
 
 // runDocument is a run in JSON: its fields, and what its thread tells of it.
@@ -127,7 +129,7 @@ func runFields(d *runDocument) [][2]string {
 		pairs = append(pairs, [][2]string{
 			{"model", spec.Model}, {"fallbacks", strings.Join(spec.Fallbacks, ", ")}, {"system", cutTo(spec.System, summaryLength)},
 			{"tools", strings.Join(toolNames(spec), ", ")}, {"tool calls", string(spec.ToolCalls)}, {"caps", strings.Join(spec.Caps, ", ")},
-			{"needs", strings.Join(spec.Needs, ", ")},
+			{"rules", strings.Join(ruleNames(spec), ", ")}, {"needs", strings.Join(spec.Needs, ", ")},
 		}...)
 	}
 	pairs = append(pairs, boundFields(d)...)
@@ -148,6 +150,20 @@ func toolNames(spec *selvage.RunSpec) []string {
 	names := make([]string, len(spec.Tools))
 	for i := range spec.Tools {
 		names[i] = spec.Tools[i].Name
+	}
+	return names
+}
+
+// ruleNames are the names of the rules that a run recorded, as far as they can
+// be read.
+func ruleNames(spec *selvage.RunSpec) []string {
+	var recorded []rules.Rule
+	if len(spec.Rules) == 0 || json.Unmarshal(spec.Rules, &recorded) != nil {
+		return nil
+	}
+	names := make([]string, len(recorded))
+	for i := range recorded {
+		names[i] = recorded[i].Name
 	}
 	return names
 }

@@ -133,6 +133,8 @@ func (c *compiled) check(place string) error {
 		return faulty(place+".do", "the rule does nothing: it needs do, or params.message to tell")
 	case r.Do != "" && r.Layer == Infrastructure:
 		return faulty(place+".do", "a rule of layer 3 decides nothing: leave do out, or move the rule to layer 1")
+	case r.Do == Escalate && r.Params["factor"] != "" && r.Params["amount"] != "":
+		return faulty(place+".params", "factor and amount contradict each other: a limit is multiplied, or added to")
 	case r.Do == "":
 		return nil
 	}
@@ -157,6 +159,8 @@ func parameter(place string, do Action, name, text string) (template, error) {
 		return t, faulty(place+".attempts", "%q is not a number from 1 on", text)
 	case name == "factor" && r.Number(name) < 2:
 		return t, faulty(place+".factor", "%q is not a number from 2 on", text)
+	case (name == "amount" || name == "ceiling") && !amount(text):
+		return t, faulty(place+"."+name, "%q is not an amount of a limit: 10, 0.50 or 5m", text)
 	case name == "reason":
 		return t, among(place+".reason", text, "a reason to wait", reasons)
 	}
@@ -278,6 +282,19 @@ func number(text string) int {
 		return 0
 	}
 	return n
+}
+
+// amount reports whether a text is more than nothing of a limit, which one it is
+// for being known later.
+func amount(text string) bool {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n > 0
+	}
+	if m, err := selvage.ParseMoney(text); err == nil {
+		return m > 0
+	}
+	d, err := time.ParseDuration(text)
+	return err == nil && d > 0
 }
 
 // wait reads how long to wait.

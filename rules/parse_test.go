@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,6 +46,9 @@ func TestParseRefuses(t *testing.T) {
 		{"[{name: a, event: error, do: retry, params: {wait: soon}}]", `"soon" is not a duration`},
 		{"[{name: a, event: error, do: retry, params: {attempts: 0}}]", `is not a number from 1 on`},
 		{"[{name: a, event: limit, do: escalate, params: {factor: 1}}]", `is not a number from 2 on`},
+		{"[{name: a, event: limit, do: escalate, params: {amount: some}}]", `rules[0].params.amount: "some" is not an amount of a limit`},
+		{"[{name: a, event: limit, do: escalate, params: {ceiling: 0}}]", `rules[0].params.ceiling: "0" is not an amount of a limit`},
+		{"[{name: a, event: limit, do: escalate, params: {factor: 3, amount: 4}}]", `factor and amount contradict each other`},
 		{"[{name: a, event: error, do: suspend, params: {reason: eror}}]", `did you mean error?`},
 		{"name: a", `"name" is not a key of a file of rules`},
 		{"rules: {}", `rules are a list, this is a mapping`},
@@ -99,4 +103,40 @@ func FuzzParse(f *testing.F) {
 			set.Decide(list[i].Event, state.Document{})
 		}
 	})
+}
+
+// Rules have a JSON of their own that says the same, and that Parse reads too.
+func TestRulesInJSON(t *testing.T) {
+	t.Parallel()
+	const text = `
+- {name: a, event: limit, do: escalate, params: {amount: 5, ceiling: "0.50"}}
+- {name: b, layer: 3, event: error, when: {path: error.class, op: in, value: [quota, 12345678901234567890]}, params: {message: "${error.message} \"x\""}}
+- {name: c, event: before_step, do: skip, when: {any: [{all: []}, {not: {path: /state/a~1b, op: exists, value: false}}, {path: x, op: eq, value: null}]}}`
+	first, err := rules.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second []rules.Rule
+	if err := json.Unmarshal(raw, &second); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(second)
+	if err != nil || string(again) != string(raw) {
+		t.Errorf("%s, %v\nbecame\n%s", raw, err, again)
+	}
+	if _, err := rules.Compile(second); err != nil {
+		t.Error(err)
+	}
+	if third, err := rules.Parse(raw); err != nil {
+		t.Errorf("Parse does not read %s: %v", raw, err)
+	} else if parsed, _ := json.Marshal(third); string(parsed) != string(raw) {
+		t.Errorf("Parse makes\n%s of\n%s", parsed, raw)
+	}
+	if second[2].When.Any[0].All == nil {
+		t.Error("all of nothing is lost")
+	}
 }

@@ -43,20 +43,20 @@ const (
 	Compact  Action = "compact"  // summarise what no longer fits into the window
 )
 
-// Rule is one rule.
+// Rule is one rule. In JSON it is what [Parse] reads, too.
 type Rule struct {
 	// Name is what people call it. No two rules share one.
-	Name string
+	Name string `json:"name"`
 	// Layer 0 is [Directive].
-	Layer Layer
-	Event Event
+	Layer Layer `json:"layer,omitempty"`
+	Event Event `json:"event"`
 	// When says of which facts it holds. The zero Condition holds always.
-	When Condition
+	When Condition `json:"when,omitzero"`
 	// Do may be empty, and is in layer 3.
-	Do Action
+	Do Action `json:"do,omitempty"`
 	// Params say how, depending on the action. In their values ${dotted.path}
 	// stands for a fact, and for nothing if there is no such fact.
-	Params map[string]string
+	Params map[string]string `json:"params,omitempty"`
 }
 
 // Op compares a fact with a value.
@@ -81,13 +81,13 @@ const (
 type Condition struct {
 	// Path is the way to the fact: keys and indexes joined by dots, or an
 	// RFC 6901 pointer, which begins with a slash.
-	Path  string
-	Op    Op
-	Value state.Value
+	Path  string      `json:"path,omitempty"`
+	Op    Op          `json:"op,omitempty"`
+	Value state.Value `json:"value,omitzero"`
 
-	All []Condition
-	Any []Condition
-	Not *Condition
+	All []Condition `json:"all,omitzero"`
+	Any []Condition `json:"any,omitzero"`
+	Not *Condition  `json:"not,omitempty"`
 }
 
 // ops, events and layers are the names in use, for those who look one up.
@@ -117,6 +117,6 @@ var params = map[Action][]string{
 	Continue: {"message"},
 	Skip:     {"message"},
 	Suspend:  {"reason", "message"},
-	Escalate: {"factor", "message"},
+	Escalate: {"factor", "amount", "ceiling", "message"},
 	Compact:  {"message"},
 }

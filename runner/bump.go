@@ -121,13 +121,6 @@ func bumpFor(w *selvage.Waiting) string {
 	return name + "=+" + amountOf(name, max(limit, beyond(limit, current, 1)-limit, 1))
 }
 
-// raisedBy is what the limit that a run has reached is if it is multiplied, or
-// at least so high that the run can go on.
-func raisedBy(w *selvage.Waiting, factor int) selvage.Amount {
-	name, limit, current := amounts(w)
-	return selvage.Amount(amountOf(name, beyond(limit, current, int64(factor))))
-}
-
 // beyond multiplies a limit, to the most there is, and to more than what was
 // used in any case.
 func beyond(limit, current, factor int64) int64 {

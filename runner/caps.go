@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,16 +61,14 @@ func (r *Runner) recordedCaps(spec *selvage.RunSpec) caps.Set {
 	return set
 }
 
-// wider is what a run was granted and is not granted here, tools aside that
-// are not here at all.
-func (r *Runner) wider(spec *selvage.RunSpec) []string {
-	var wider *caps.WiderError
-	if !errors.As(caps.Subset(r.recordedCaps(spec), r.caps), &wider) {
-		return nil
+// capsOf is what a run may do here: what it was granted, of which this runner may
+// have been told to grant less, and never more.
+func (r *Runner) capsOf(spec *selvage.RunSpec) caps.Set {
+	recorded := r.recordedCaps(spec)
+	if r.opts.Caps == nil {
+		return recorded
 	}
-	return slices.DeleteFunc(wider.Missing, func(glob string) bool {
-		return slices.ContainsFunc(spec.Tools, func(u selvage.ToolUse) bool { return r.tools[u.Name] == nil && caps.Tool(u.Name) == glob })
-	})
+	return caps.Narrow(recorded, r.caps)
 }
 
 // refusal is the result of a call of a tool that the model was not offered.

@@ -36,13 +36,19 @@ type contextState struct {
 // newContext is the state of a window at the beginning of what a process does
 // of a run.
 func (x *run) newContext(rules *selvage.ContextRules) {
-	x.context = contextState{}
+	x.context, x.keep = contextState{}, windowOf(rules)
 	if rules != nil {
 		x.context.rules = *rules
-		if rules.Messages > 0 {
-			x.keep = rules.Messages
-		}
 	}
+}
+
+// windowOf is how many messages a run is given that recorded these rules, or
+// none.
+func windowOf(rules *selvage.ContextRules) int {
+	if rules != nil && rules.Messages > 0 {
+		return rules.Messages
+	}
+	return selvage.DefaultWindow
 }
 
 // pressure is how full the window would be if nothing was left out.
@@ -72,7 +78,7 @@ func (x *run) pressure() pressure {
 // used. If all of it is used it waits for the summary.
 func (x *run) ease(ctx context.Context) error {
 	x.takeSummary(ctx)
-	if !x.context.rules.Summarise && !x.r.ownRules.Has(rules.ContextPressure) {
+	if !x.context.rules.Summarise && !x.rules.own.Has(rules.ContextPressure) {
 		return nil
 	}
 	p := x.pressure()

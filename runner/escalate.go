@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"strings"
 
 	"github.com/selvagehq/selvage"
@@ -15,13 +16,29 @@ import (
 const escalationFactor = 2
 
 // escalate puts it to people to raise the limit that the run waits at. A rule
-// says by how much; none is the built-in one.
+// says by which factor or by how much, and how far at most; none is the built-in
+// one. What would not let the run go on is not proposed.
 func escalate(w *selvage.Waiting, r *rules.Result) {
-	factor := escalationFactor
-	if r != nil {
-		factor = max(factor, r.Number("factor"))
+	name, limit, current := amounts(w)
+	if r == nil {
+		r = &rules.Result{}
 	}
-	w.Escalation = selvage.Escalation{Ticket: selvage.NewID(), Proposed: raisedBy(w, factor)}
+	to := beyond(limit, current, int64(max(escalationFactor, r.Number("factor"))))
+	if by, said := amountIn(name, r.Params["amount"]); said {
+		to = max(limit+min(by, math.MaxInt64-limit), beyond(limit, current, 1))
+	}
+	if most, said := amountIn(name, r.Params["ceiling"]); said {
+		to = min(to, most)
+	}
+	if to > limit && to > current {
+		w.Escalation = selvage.Escalation{Ticket: selvage.NewID(), Proposed: selvage.Amount(amountOf(name, to))}
+	}
+}
+
+// amountIn reads an amount of a limit. One that cannot be meant does not count.
+func amountIn(limit, text string) (int64, bool) {
+	b, err := ParseBump(limit + "=" + text)
+	return b.Amount, err == nil && !b.By && b.Amount > 0
 }
 
 // A limit has no call in whose journal a decision could stand. It stands where

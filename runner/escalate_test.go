@@ -144,3 +144,29 @@ func TestRecoverAtALimit(t *testing.T) {
 		t.Errorf("recovered %v, %v", all, err)
 	}
 }
+
+// A rule says by what a limit is to be raised, and how far at most. What would
+// not let the run go on is not proposed.
+func TestProposals(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]selvage.Amount{
+		"{}":                            "6",
+		"{factor: 5}":                   "15",
+		"{amount: 4}":                   "7",
+		`{amount: "0.50"}`:              "6", // no turns
+		"{ceiling: 5}":                  "5",
+		"{ceiling: 3}":                  "",
+		"{factor: 5, ceiling: 9}":       "9",
+		"{amount: 2, ceiling: 100}":     "5",
+		`{amount: "${limit.current}"}`:  "6",
+		`{ceiling: "${limit.nothing}"}`: "6",
+		"{amount: 9223372036854775807}": "9223372036854775807",
+	} {
+		opts := runner.Options{Store: newSpy(), Tools: []tool.Tool{echoTool("echo", selvage.EffectNone)}, Limits: selvage.Limits{Turns: new(3)},
+			Rules: parsed(t, "[{name: r, event: limit, do: escalate, params: "+params+"}]")}
+		w := mustRun(t, newRunner(t, opts), "t", loopNine).Waiting
+		if w == nil || w.Escalation.Proposed != want || (w.Escalation.Ticket == "") != (want == "") {
+			t.Errorf("%s: it waits for %+v, want %q proposed", params, w, want)
+		}
+	}
+}

@@ -272,9 +272,12 @@ func (o Options) withDefaults() (Options, error) {
 
 // contextRules are what a run records of its window; nil if nothing is said.
 func (o *Options) contextRules() *selvage.ContextRules {
-	if o.Context == (selvage.ContextRules{}) {
+	rules := o.Context
+	if o.Window != selvage.DefaultWindow {
+		rules.Messages = o.Window
+	}
+	if rules == (selvage.ContextRules{}) {
 		return nil
 	}
-	rules := o.Context
 	return &rules
 }

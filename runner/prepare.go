@@ -89,6 +89,13 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 		return nil, err
 	}
 	x.load(&head)
+	if open := head.OpenRun; open != nil && open.Spec != nil && len(x.window) == x.keep && windowOf(open.Spec.Context) > x.keep {
+		// The run has a wider window than runs that begin here.
+		more := windowOf(open.Spec.Context) - len(x.window)
+		if err := x.readBack(ctx, "", more, func([]selvage.Message) bool { return false }); err != nil {
+			return nil, fmt.Errorf("read as much as the run is given: %w", err)
+		}
+	}
 	if err := x.reach(ctx, &head); err != nil {
 		return nil, fmt.Errorf("read beyond the window: %w", err)
 	}
@@ -102,10 +109,10 @@ func (x *run) fetch(ctx context.Context) (*selvage.Head, error) {
 func (x *run) opening(ctx context.Context, in Input, head *selvage.Head) (*selvage.ChangeSet, error) {
 	x.spec = selvage.RunSpec{Model: x.r.opts.Model.Name(), System: x.r.opts.System, Tools: x.r.uses, Limits: x.r.opts.Limits,
 		Stop: x.r.stops.recorded(), Caps: x.r.caps, Budget: x.r.budget, Fallbacks: fallbacks(x.r.chain), MaxOutputTokens: x.r.opts.MaxOutputTokens, ToolCalls: x.r.opts.ToolCalls,
-		Context: x.r.opts.contextRules()}
+		Context: x.r.opts.contextRules(), Rules: x.r.rules.recorded}
 	x.newContext(x.spec.Context)
 	x.chain, x.limits = x.r.chain, x.spec.Limits
-	x.tools, x.stopper, x.caps = x.r.specs, x.r.stops, x.r.caps
+	x.tools, x.stopper, x.caps, x.rules = x.r.specs, x.r.stops, x.r.caps, x.r.rules
 	set := &selvage.ChangeSet{RunID: x.id, ParentRunID: x.parent, Reason: selvage.ReasonUserMessage, Fence: x.fence, Thread: in.Thread}
 	if err := checkBelonging(in.Thread, &head.Thread); err != nil {
 		return nil, err

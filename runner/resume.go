@@ -21,6 +21,9 @@ func (x *run) resume(open *selvage.Run) error {
 	if x.stopper, err = newStopper(x.spec.Stop); err != nil {
 		return err
 	}
+	if x.rules, err = x.r.rulesOf(&x.spec); err != nil {
+		return err
+	}
 	x.usage, x.cost, x.answers, x.step = open.Usage, open.Cost, open.Steps, open.Steps
 	if !open.StartedAt.IsZero() {
 		x.begun = open.StartedAt.Add(waited(x.doc))
@@ -29,7 +32,7 @@ func (x *run) resume(open *selvage.Run) error {
 		x.tools = append(x.tools, x.r.tools[use.Name].Spec())
 	}
 	x.newContext(x.spec.Context)
-	x.caps = x.r.recordedCaps(&x.spec)
+	x.caps = x.r.capsOf(&x.spec)
 	x.tools = permitted(x.caps, x.tools)
 	x.locate()
 	return x.migrate(x.doc)
@@ -118,8 +121,8 @@ func (r *Runner) difference(run *selvage.Run) string {
 			lack("the effect of its tool %s is %s, here it is %s", need.Name, need.Effect, spec.Effect)
 		}
 	}
-	if wider := r.wider(run.Spec); len(wider) > 0 {
-		lack("it was granted %s, which is not granted here", strings.Join(wider, ", "))
+	if _, err := r.rulesOf(run.Spec); err != nil {
+		lack("its rules are not understood here: %v", err)
 	}
 	for _, need := range run.Spec.Needs {
 		lack("it needs %s of its host", need)

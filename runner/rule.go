@@ -41,10 +41,10 @@ func (e *ruled) Unwrap() error { return e.cause }
 // decides; nil if nothing does. The built-in rules are asked with those of the
 // user; what they say is also what the run does without any.
 func (x *run) rule(ctx context.Context, event rules.Event, facts map[string]any) *rules.Result {
-	if !x.r.ownRules.Has(event) {
+	if !x.rules.own.Has(event) {
 		return nil
 	}
-	d := x.r.rules.Decide(event, x.facts(event, facts))
+	d := x.rules.all.Decide(event, x.facts(event, facts))
 	for i := range d.Told {
 		x.tellRule(ctx, event, &d.Told[i])
 	}
@@ -193,7 +193,7 @@ func (x *run) atLimit(ctx context.Context, limit *selvage.Waiting) (*selvage.Out
 // whether it is to be compacted.
 func (x *run) pressed(ctx context.Context, p pressure) (bool, error) {
 	byDefault := x.context.rules.Summarise && p.ratio >= rules.HighPressure && !x.context.steady
-	if !x.r.ownRules.Has(rules.ContextPressure) {
+	if !x.rules.own.Has(rules.ContextPressure) {
 		return byDefault, nil
 	}
 	r := x.rule(ctx, rules.ContextPressure, map[string]any{"pressure": map[string]any{"ratio": p.ratio, "tokens": p.tokens, "room": p.room,

@@ -36,6 +36,7 @@ type run struct {
 	halt       *selvage.Stop    // the same, as the process before had recorded it
 	stopper    stopper
 	caps       caps.Set
+	rules      ruleset
 	stopMarked bool // it is in what is recorded or to be
 	salvaged   bool // a delta was refused, and what happened kept of it
 	resumed    bool // another process began it

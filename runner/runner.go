@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/caps"
 	"github.com/selvagehq/selvage/internal/process"
-	"github.com/selvagehq/selvage/rules"
 	"github.com/selvagehq/selvage/store/inmem"
 	"github.com/selvagehq/selvage/tool"
 )
@@ -27,8 +25,7 @@ type Runner struct {
 	// budget is the run that the spending of runs counts against; nil is none.
 	budget *selvage.ChildRun
 	home   place // of threads that are kept; the zero place if there is no store
-	// rules are those of the user and the built-in ones, ownRules the former.
-	rules, ownRules *rules.Set
+	rules  ruleset
 	// summariser makes summaries; nil is the model of the run.
 	summariser *candidate
 }
@@ -63,10 +60,7 @@ func build(opts Options, bound map[string]*tool.Bound) (*Runner, error) {
 	if err := r.grant(); err != nil {
 		return nil, fmt.Errorf("new runner: %w", err)
 	}
-	if r.ownRules, err = rules.Compile(opts.Rules); err == nil {
-		r.rules, err = rules.Compile(append(slices.Clone(opts.Rules), rules.BuiltIn()...))
-	}
-	if err != nil {
+	if r.rules, err = newRuleset(opts.Rules); err != nil {
 		return nil, fmt.Errorf("new runner: %w", err)
 	}
 	if s := opts.Summariser; s != nil {
