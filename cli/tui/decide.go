@@ -190,14 +190,14 @@ func (m *model) goOn() tea.Cmd {
 
 // resume goes on with the run that waits.
 func (m *model) resume(raise []runner.Bump) tea.Cmd {
-	m.settled, m.ask, m.standing = 0, nil, Standing{}
+	m.settled, m.ask, m.standing, m.summoned = 0, nil, Standing{}, false
 	return m.begin("going on", func(ctx context.Context) iter.Seq2[runner.Event, error] { return m.talk.Resume(ctx, raise) })
 }
 
 // waitsFor says what the run waits for, and how to answer.
 func (m *model) waitsFor() string {
 	text := m.awaited()
-	if (len(m.standing.Questions) > 0 || m.standing.Waiting.LimitCode != "") && (m.ask == nil || !m.ask.focused) {
+	if m.ask == nil || !m.ask.focused {
 		text += " (ctrl+g)"
 	}
 	return text

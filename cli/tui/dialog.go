@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/selvagehq/selvage"
-	"github.com/selvagehq/selvage/runner"
 )
 
 // dialog asks about one thing that the run waits for, where messages are
@@ -17,8 +16,8 @@ import (
 // only when nothing is being typed. Nothing is decided by a single key: one
 // chooses, Enter confirms.
 type dialog struct {
-	question *Question        // nil: a limit
-	waiting  *selvage.Waiting // the limit
+	question *Question        // nil: a limit, or something else that no call waits for
+	waiting  *selvage.Waiting // that
 	which    string           // "1 of 2", or ""
 	id       string           // of the decision, made once so that it decides once
 	options  []option
@@ -61,6 +60,9 @@ func (m *model) show() {
 	if w := m.standing.Waiting; next == nil && w != nil && (w.Reason == selvage.WaitLimit || w.Reason == selvage.WaitBudget) && !m.postponed[limitKey(w)] {
 		next = m.aboutLimit(w)
 	}
+	if w := m.standing.Waiting; next == nil && w != nil && len(m.standing.Questions) == 0 && m.settled == 0 && w.LimitCode == "" && (m.summoned || waitsToGoOn(w)) && !m.postponed[limitKey(w)] {
+		next = m.aboutWaiting(w)
+	}
 	if next != nil && m.ask != nil && next.about() == m.ask.about() {
 		return // it is being answered
 	}
@@ -78,7 +80,9 @@ func (d *dialog) about() string {
 	return limitKey(d.waiting)
 }
 
-func limitKey(w *selvage.Waiting) string { return "limit " + w.LimitCode + " " + string(w.Max) }
+func limitKey(w *selvage.Waiting) string {
+	return "limit " + w.LimitCode + " " + string(w.Max) + " " + string(w.Reason) + " " + w.Message
+}
 
 func (m *model) focusDialog(on bool) {
 	if m.ask != nil {
@@ -165,44 +169,10 @@ func (m *model) answers(q *Question) []option {
 	}})
 }
 
-// aboutLimit makes the dialog for a limit that was reached.
-func (m *model) aboutLimit(w *selvage.Waiting) *dialog {
-	d := &dialog{waiting: w, chosen: -1, options: []option{
-		{"r", "raise it and go on", func(m *model) tea.Cmd {
-			return m.edit("by how much", suggestion(w), func(m *model, text string) (tea.Cmd, error) {
-				var raise []runner.Bump
-				for _, word := range strings.Fields(text) {
-					b, err := runner.ParseBump(word)
-					if err != nil {
-						return nil, err
-					}
-					raise = append(raise, b)
-				}
-				return m.resume(raise), nil
-			})
-		}}}}
-	d.options = append(d.options, always()...)
-	return d
-}
-
-// suggestion is a bump as a person would type it.
-func suggestion(w *selvage.Waiting) string {
-	name, _, _ := strings.Cut(w.LimitCode, "_")
-	switch w.LimitCode {
-	case selvage.LimitSpend:
-		return name + "=+0.50"
-	case selvage.LimitTokens:
-		return name + "=+10000"
-	case selvage.LimitDuration:
-		return name + "=+10m"
-	}
-	return name + "=+10"
-}
-
 // later puts the question off; ctrl+g brings it back.
 func (m *model) later() tea.Cmd {
 	m.postponed[m.ask.about()] = true
-	m.ask = nil
+	m.ask, m.summoned = nil, false
 	m.show()
 	if m.ask == nil {
 		return m.goOn()

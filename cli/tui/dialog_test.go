@@ -341,3 +341,45 @@ func TestUsedArgumentsAreShown(t *testing.T) {
 		r.misses("rm x")
 	})
 }
+
+// TestWaitsWithoutAQuestion holds that a run that a rule suspended can be gone
+// on with, and that one which waits for something else can be ended.
+func TestWaitsWithoutAQuestion(t *testing.T) {
+	a := &actor{standing: Standing{Run: "r1", Waiting: &selvage.Waiting{Reason: selvage.WaitApproval, Message: "2 turns so far; go on?"}}, turn: telling(answerOf("it went on"))}
+	rigged(t, a, true, 80, 24, func(r *rig) {
+		r.sees("2 turns so far; go on?", "[r] go on", "[x] end the run")
+		r.typed("r")
+		a.standing = Standing{}
+		r.press("enter")
+		r.wait(time.Second)
+		r.sees("it went on", "ready")
+	})
+	a = &actor{standing: Standing{Run: "r1", Waiting: &selvage.Waiting{Reason: selvage.WaitExternalEvent, Tickets: []string{"k"}}}, turn: telling()}
+	rigged(t, a, true, 80, 24, func(r *rig) {
+		r.sees("waits: an event (ctrl+g)")
+		r.misses("[x]")
+		r.press("ctrl+g")
+		r.sees("the run waits for an event", "[x] end the run")
+		r.misses("go on   ")
+		r.wait(pollEvery)
+		r.sees("[x] end the run")
+		r.typed("x")
+		r.press("enter")
+		r.wait(time.Second)
+		if len(a.ended) != 1 {
+			r.t.Errorf("%d runs were ended", len(a.ended))
+		}
+	})
+}
+
+// TestProposedLimit holds that a limit is raised as proposed if nothing else is
+// typed.
+func TestProposedLimit(t *testing.T) {
+	w := &selvage.Waiting{Reason: selvage.WaitLimit, LimitCode: selvage.LimitTurns, Current: "2", Max: "2", Escalation: selvage.Escalation{Ticket: "k", Proposed: "4"}}
+	a := &actor{standing: Standing{Run: "r1", Waiting: w}, turn: telling()}
+	rigged(t, a, true, 80, 24, func(r *rig) {
+		r.typed("r")
+		r.press("enter")
+		r.sees("turns=4")
+	})
+}

@@ -81,7 +81,17 @@ func (m *model) details(width int) []string {
 	if d.which != "" {
 		head += m.paint(faint, "("+d.which+") ")
 	}
-	if d.question == nil {
+	switch {
+	case d.question == nil && d.waiting.LimitCode == "":
+		out = append(out, wrap(head+m.paint(bold, "the run waits for "+m.awaited()), width)...)
+		if d.waiting.Message != "" {
+			say(d.waiting.Message)
+		}
+		if !waitsToGoOn(d.waiting) {
+			say("It goes on by itself when that has come.")
+		}
+		return out
+	case d.question == nil:
 		out = append(out, wrap(head+m.paint(bold, "a limit is reached: "+oneLine(strings.TrimSuffix(d.waiting.LimitCode, "_exceeded"))), width)...)
 		say("The run stands at " + string(d.waiting.Current) + " of " + string(d.waiting.Max) + ". It goes on when the limit is raised.")
 		if d.waiting.Message != "" {

@@ -51,6 +51,7 @@ func (m *model) inputKey(k tea.KeyPressMsg, name string) tea.Cmd {
 	switch {
 	case name == "ctrl+g":
 		clear(m.postponed)
+		m.summoned = true
 		m.show()
 		m.focusDialog(true)
 		return nil
@@ -119,7 +120,7 @@ func (m *model) enter() tea.Cmd {
 	}
 	m.queue = append(m.queue, text)
 	if m.turn == nil && m.standing.Waiting != nil {
-		m.note("the run waits; what you typed is sent when it is over (ctrl+g shows the question)")
+		m.note("the run waits; what you typed is sent when it is over (ctrl+g shows what it waits for)")
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ type model struct {
 	standing  Standing
 	ask       *dialog
 	postponed map[string]bool // what was put off, by what it is about
+	summoned  bool            // Ctrl-G was typed: whatever the run waits for is shown
 	settled   int             // decisions since the run last went on
 	polling   bool            // a poll is under way
 	behind    bool            // another process leads the run: what it says is not here
