@@ -110,15 +110,17 @@ func (b *batch) taken(t *task) bool {
 // take settles one call, which has failed if what it changed contradicts what
 // another has.
 func (b *batch) take(ctx context.Context, t *task, o outcome) error {
+	// What it did besides is done.
+	done := t.bound != nil && t.bound.Spec().Effect == selvage.EffectOnce
 	for _, a := range b.applied {
 		if conflict, ok := state.Conflicts(a.ops, o.ops); ok {
-			o = outcome{result: tool.Failed("%s ran, but its changes to the state contradict those of %s, which ran at the same time (call %s and call %s: %s). None of them was made.",
+			o = outcome{unknown: done, result: tool.Failed("%s ran, but its changes to the state contradict those of %s, which ran at the same time (call %s and call %s: %s). None of them was made.",
 				t.call.Name, a.call.Name, t.call.ID, a.call.ID, conflict)}
 			break
 		}
 	}
 	if _, err := o.ops.Apply(b.x.doc); err != nil {
-		o = outcome{result: tool.Failed("%s ran, but its changes to the state no longer apply, and none of them was made: %v", t.call.Name, err)}
+		o = outcome{unknown: done, result: tool.Failed("%s ran, but its changes to the state no longer apply, and none of them was made: %v", t.call.Name, err)}
 	}
 	if len(o.ops) > 0 {
 		b.applied = append(b.applied, applied{t.call, o.ops})

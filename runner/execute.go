@@ -16,6 +16,8 @@ type outcome struct {
 	ops    state.Patch
 	ticket *selvage.Ticket // it waits
 	err    error           // it was interrupted with the run
+	// unknown is that it has failed, and may have had its effect all the same.
+	unknown bool
 }
 
 // execute runs the tools of calls at once, each in a goroutine of its own, and
@@ -96,7 +98,7 @@ func (x *run) outcome(ctx context.Context, t *task, c *tool.Call, result selvage
 	}
 	x.report(ctx, t, err)
 	if result.Failed {
-		return outcome{result: result}
+		return outcome{result: result, unknown: tool.Broke(err) && t.bound.Spec().Effect == selvage.EffectOnce}
 	}
 	return outcome{result: result, ops: c.Patches()}
 }

@@ -15,7 +15,7 @@ const (
 	// failed. Its value is true.
 	MetadataFailed = "failed"
 	// MetadataUnknown is the key in the metadata of a tool message whose call
-	// may or may not have taken effect. Its value is true.
+	// may have taken effect although it did not succeed. Its value is true.
 	MetadataUnknown = "unknown"
 	// MetadataDecided is the key in the metadata of a tool message whose call
 	// was suspended and went on by a decision, a signal or the clock. Its value

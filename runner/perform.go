@@ -166,7 +166,7 @@ func (x *run) settleCall(ctx context.Context, t *task, o outcome) error {
 		return nil
 	}
 	if t.verdict == nil {
-		t.verdict = &o.result
+		t.verdict, t.unknown = &o.result, o.unknown
 		// The state is as the tool saw it, so what applied there applies.
 		if err := x.patch("tool:"+t.call.Name, o.ops); err != nil {
 			return fmt.Errorf("apply the patch of call %q: %w", t.call.ID, err)

@@ -100,7 +100,7 @@ func (b *Bound) Run(ctx context.Context, c *Call) (result selvage.ToolResult, er
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Tool: b.spec.Name, Value: v, Stack: debug.Stack()}
-			result = Failed("%s crashed: %v", b.spec.Name, v)
+			result = b.broken("crashed: %v", v)
 		}
 	}()
 	result, err = b.tool.Run(ctx, c)
@@ -110,13 +110,25 @@ func (b *Bound) Run(ctx context.Context, c *Call) (result selvage.ToolResult, er
 	case outer.Err() != nil && errors.Is(err, outer.Err()):
 		return Failed("%s was interrupted", b.spec.Name), err
 	case ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
-		result := Failed("%s took longer than %s and was stopped", b.spec.Name, b.spec.Timeout)
-		if b.spec.Effect != selvage.EffectNone {
-			result = Failed("%s took longer than %s and was stopped; whether it took effect is unknown", b.spec.Name, b.spec.Timeout)
-		}
-		return result, err
+		return b.broken("took longer than %s and was stopped", b.spec.Timeout), err
 	}
 	return Failed("%v", err), err
+}
+
+// broken is the result of a call that was broken off in the middle.
+func (b *Bound) broken(format string, args ...any) selvage.ToolResult {
+	text := b.spec.Name + " " + fmt.Sprintf(format, args...)
+	if b.spec.Effect != selvage.EffectNone {
+		text += "; whether it took effect is unknown"
+	}
+	return Failed("%s", text)
+}
+
+// Broke reports whether the error of [Bound.Run] says that the call was broken
+// off in the middle, so that it may or may not have had its effect: its tool
+// crashed or took too long.
+func Broke(err error) bool {
+	return errors.As(err, new(*PanicError)) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Gate asks a tool that is [Gated] whether a call may run unasked.

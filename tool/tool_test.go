@@ -168,7 +168,7 @@ func TestFailures(t *testing.T) {
 		is   func(error) bool
 	}{
 		"an error":                    {func(context.Context) (string, error) { return "", boom }, "boom", func(err error) bool { return errors.Is(err, boom) }},
-		"a panic":                     {func(context.Context) (string, error) { panic(boom) }, "t crashed: boom", isPanic},
+		"a panic":                     {func(context.Context) (string, error) { panic(boom) }, "t crashed: boom; whether it took effect is unknown", isPanic},
 		"a timeout":                   {func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, "t took longer than 1m0s and was stopped; whether it took effect is unknown", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 		"an error of another context": {func(context.Context) (string, error) { return "", context.Canceled }, "context canceled", func(err error) bool { return errors.Is(err, context.Canceled) }},
 	}
