@@ -107,7 +107,10 @@ func dsn(path string) string {
 func background() context.Context { return context.Background() }
 
 // sqliteCode returns the primary result code of an error, or 0.
-func sqliteCode(err error) int {
+func sqliteCode(err error) int { return extendedCode(err) & 0xff }
+
+// extendedCode is the result code of the engine that says more, or 0.
+func extendedCode(err error) int {
 	var e interface {
 		error
 		Code() int
@@ -115,7 +118,7 @@ func sqliteCode(err error) int {
 	if !errors.As(err, &e) {
 		return 0
 	}
-	return e.Code() & 0xff
+	return e.Code()
 }
 
 // close ends the connection. What is open in it is rolled back.

@@ -23,6 +23,10 @@ const (
 	codeCantOpen = 14
 	codeProtocol = 15
 	codeNotADB   = 26
+
+	// codeNoRoomForIndex is the extended code of a file beside the database, the
+	// index of its log, that could not be made longer.
+	codeNoRoomForIndex = codeIO | 19<<8
 )
 
 // classified reports whether err already matches a class of the contract.
@@ -50,7 +54,11 @@ func (s *Store) fault(err error) error {
 		return err
 	}
 	class, advice := selvage.ErrUnavailable, "see the log of the system"
-	switch sqliteCode(err) {
+	code := sqliteCode(err)
+	if extendedCode(err) == codeNoRoomForIndex {
+		code = codeFull
+	}
+	switch code {
 	case codeBusy, codeLocked, codeProtocol:
 		advice = lockedBy(process.Holders(s.path, s.path+"-shm"))
 	case codeFull:
