@@ -162,8 +162,11 @@ func (s *screenTalk) Standing(ctx context.Context) (tui.Standing, error) {
 	}
 	for i := range tickets {
 		t := &tickets[i]
+		if t.Child != nil {
+			standing.Elsewhere = append(standing.Elsewhere, t.Decide...)
+		}
 		if t.Child != nil || t.Signal != "" {
-			continue // no person answers it
+			continue // no person answers it here
 		}
 		q := tui.Question{Run: head.OpenRun.ID, CallID: t.CallID, Tool: t.Name, Arguments: t.Arguments, Ticket: t.Ticket}
 		if call := calls[t.CallID]; call != nil {

@@ -77,6 +77,7 @@ type Standing struct {
 	Run       selvage.RunID    // "": there is none
 	Waiting   *selvage.Waiting // nil: it does not wait
 	Questions []Question       // that a person may answer
+	Elsewhere []string         // commands that answer what runs ask for which it waits
 	Ready     bool             // something was decided that the run has not gone on with
 }
 

@@ -60,7 +60,7 @@ func (m *model) show() {
 	if w := m.standing.Waiting; next == nil && w != nil && (w.Reason == selvage.WaitLimit || w.Reason == selvage.WaitBudget) && !m.postponed[limitKey(w)] {
 		next = m.aboutLimit(w)
 	}
-	if w := m.standing.Waiting; next == nil && w != nil && len(m.standing.Questions) == 0 && m.settled == 0 && w.LimitCode == "" && (m.summoned || waitsToGoOn(w)) && !m.postponed[limitKey(w)] {
+	if w := m.standing.Waiting; next == nil && w != nil && len(m.standing.Questions) == 0 && m.settled == 0 && w.LimitCode == "" && (m.summoned || waitsToGoOn(w) || len(m.standing.Elsewhere) > 0) && !m.postponed[limitKey(w)] {
 		next = m.aboutWaiting(w)
 	}
 	if next != nil && m.ask != nil && next.about() == m.ask.about() {

@@ -383,3 +383,13 @@ func TestProposedLimit(t *testing.T) {
 		r.sees("turns=4")
 	})
 }
+
+// TestChildAsks holds that the commands are shown that answer what a spawned run
+// asks.
+func TestChildAsks(t *testing.T) {
+	a := &actor{turn: telling(), standing: Standing{Run: "r1", Waiting: &selvage.Waiting{Reason: selvage.WaitBackground, Tickets: []string{"k"}, Message: "run r2, which it spawned, waits"},
+		Elsewhere: []string{"selvage run approve r2", "selvage run deny r2"}}}
+	rigged(t, a, true, 80, 24, func(r *rig) {
+		r.sees("run r2, which it spawned, waits", "selvage run approve r2", "selvage run deny r2", "[x] end the run")
+	})
+}

@@ -87,6 +87,9 @@ func (m *model) details(width int) []string {
 		if d.waiting.Message != "" {
 			say(d.waiting.Message)
 		}
+		for _, command := range m.standing.Elsewhere {
+			say("  " + command)
+		}
 		if !waitsToGoOn(d.waiting) {
 			say("It goes on by itself when that has come.")
 		}
