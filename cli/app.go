@@ -145,6 +145,9 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	}
 	a.dress()
 	a.log = a.newLog()
+	if a.confErr == nil && cmd.Annotations[configAnnotation] != configOptional {
+		return a.checkAgentNames()
+	}
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.StringArray("tool", nil, "let the model call this tool, `NAME`; repeatable; none takes all away")
 	f.String("system", "", "system prompt: `TEXT`, or @FILE")
 	f.String("user", "", "`ID` of the user whom a new thread belongs to")
-	f.Var(&checked{kind: "name", check: checkAgentFlag}, "agent", "`NAME` of the agent that runs are recorded under")
+	f.Var(&checked{kind: "name", check: checkAgentFlag}, "agent", "`NAME` of the agent that runs are those of: made as its definition says, if there is one, and recorded under it")
 	f.Var(number(), "max-turns", "after this `NUMBER` of answers of the model a run waits until that is raised")
 	f.Var(dollars(), "max-spend", "after so many `DOLLARS` a run waits until that is raised")
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
@@ -110,33 +110,42 @@ func oneText(cmd *cobra.Command, args []string) error {
 	return usage("put quotes around the text: "+cmd.CommandPath()+" "+quote(strings.Join(args, " ")), "it takes one text, not %d arguments", len(args))
 }
 
-// limits are the bounds of a run that are configured.
-func (a *app) limits() selvage.Limits {
+// limits are the bounds of a run, as get says what is configured.
+func limits(get func(key string) settings.Value) selvage.Limits {
 	var l selvage.Limits
 	// The texts were checked when they were read.
-	if v := a.conf.Get("max_turns"); v.Set() {
-		n, _ := settings.ParseNumber(v.Text)
-		l.Turns = &n
+	count := func(key string, limit **int) {
+		if v := get(key); v.Set() {
+			n, _ := settings.ParseNumber(v.Text)
+			*limit = &n
+		}
 	}
-	if v := a.conf.Get("max_spend"); v.Set() {
+	count("max_turns", &l.Turns)
+	count("max_spawns", &l.Spawns)
+	count("max_depth", &l.Depth)
+	var tokens *int
+	if count("max_tokens", &tokens); tokens != nil {
+		l.Tokens = new(int64(*tokens))
+	}
+	if v := get("max_spend"); v.Set() {
 		m, _ := settings.ParseDollars(v.Text)
 		l.Spend = &m
 	}
 	return l
 }
 
-// stopRules are what is configured to end a run.
-func (a *app) stopRules() selvage.StopRules {
+// stopRules are what ends a run, as get says what is configured.
+func stopRules(get func(key string) settings.Value) selvage.StopRules {
 	// The texts were checked when they were read.
-	s := selvage.StopRules{Tools: distinct(a.conf.Get("stop_on_tool").Words), Contents: a.conf.Get("stop_on_text").Words}
-	if v := a.conf.Get("max_duration"); v.Set() {
+	s := selvage.StopRules{Tools: distinct(get("stop_on_tool").Words), Contents: get("stop_on_text").Words}
+	if v := get("max_duration"); v.Set() {
 		d := durationOf(v.Text)
 		s.Timeout = &d
 	}
-	if n, _ := settings.ParseNumber(a.conf.Get("stop_on_errors").Text); n > 0 {
+	if n, _ := settings.ParseNumber(get("stop_on_errors").Text); n > 0 {
 		s.Errors = &n
 	}
-	s.Loop, _ = settings.ParseNumber(a.conf.Get("stop_on_loop").Text)
+	s.Loop, _ = settings.ParseNumber(get("stop_on_loop").Text)
 	return s
 }
 
@@ -174,7 +183,7 @@ func (a *app) contextRules() selvage.ContextRules {
 // granted are the capabilities that are configured, else those of a recorded
 // run; nil is what the tools need.
 func (a *app) granted(m *makeup) []string {
-	if v := a.conf.Get("caps"); v.Set() {
+	if v, _ := a.ofAgent(m.agent, "caps"); v.Set() {
 		return append([]string{}, distinct(v.Words)...)
 	}
 	return m.caps

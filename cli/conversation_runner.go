@@ -21,19 +21,32 @@ func (c *conversation) assemble(ctx context.Context, onActive runner.OnActive) e
 // runnerOf makes a runner of what a run is made of, within the limits that are
 // configured.
 func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
-	return c.runnerWith(ctx, m, runner.Options{AgentID: agent, OnActive: onActive, Limits: c.limits(), Stop: c.stopRules()})
+	get := func(key string) settings.Value { v, _ := c.ofAgent(agent, key); return v }
+	return c.runnerWith(ctx, m, runner.Options{AgentID: agent, OnActive: onActive, Limits: limits(get), Stop: stopRules(get)})
 }
 
 // runnerWith makes a runner of what a run is made of, and of the options that
 // are not part of that.
 func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Options) (*runner.Runner, error) {
-	models, err := c.openModels(m)
+	bounded := opts.Limits.Spend != nil
+	opts, err := c.options(ctx, m, opts, bounded)
 	if err != nil {
 		return nil, err
 	}
+	opts.Agents = c.agents(m, bounded)
+	return runner.New(opts)
+}
+
+// options completes the options of a runner by what a run is made of. If its
+// spending is bounded, that of whoever spawns it too, the prices must be known.
+func (c *conversation) options(ctx context.Context, m *makeup, opts runner.Options, bounded bool) (runner.Options, error) {
+	models, err := c.openModels(m)
+	if err != nil {
+		return opts, err
+	}
 	tools, err := c.openTools(ctx, m.tools, c.store)
 	if err != nil {
-		return nil, err
+		return opts, err
 	}
 	if c.stub != nil {
 		tools = c.stub(tools)
@@ -42,29 +55,29 @@ func (c *conversation) runnerWith(ctx context.Context, m *makeup, opts runner.Op
 	for _, t := range tools {
 		m.offered = append(m.offered, t.Spec().Name)
 	}
-	if opts.Limits.Spend != nil {
+	if bounded || opts.Limits.Spend != nil {
 		for _, answers := range models {
 			if err := c.checkPriced(answers); err != nil {
-				return nil, err
+				return opts, err
 			}
 		}
 	}
-	observers, err := c.observers()
-	if err != nil {
-		return nil, err
+	if opts.Observers, err = c.observers(); err != nil {
+		return opts, err
 	}
 	opts.Store, opts.Model, opts.Fallbacks, opts.System, opts.Tools = c.store, models[0], models[1:], m.system, tools
-	summariser, err := c.summariser(m)
-	if err != nil {
-		return nil, err
+	if opts.Summariser, err = c.summariser(m); err != nil {
+		return opts, err
 	}
 	if opts.Rules, err = c.rules(); err != nil {
-		return nil, err
+		return opts, err
 	}
-	opts.Context, opts.ContextSizes, opts.Summariser = c.contextRules(), c.contextSizes(models), summariser
+	opts.Context, opts.ContextSizes = c.contextRules(), c.contextSizes(models)
 	opts.MaxChildren, _ = settings.ParseNumber(c.conf.Get("max_children").Text) // it was checked when it was read
-	opts.ToolCalls, opts.Caps, opts.Observers, opts.Logger = m.toolCalls, c.granted(m), observers, c.log
-	return runner.New(opts)
+	if opts.ToolCalls, opts.Caps, opts.Logger = m.toolCalls, c.granted(m), c.log; opts.Caps == nil {
+		opts.Caps = c.grants(tools)
+	}
+	return opts, nil
 }
 
 // contextSizes are how many tokens models take, as far as it is configured.

@@ -96,35 +96,37 @@ func named(tools []string) string {
 	return strings.Join(tools, "+")
 }
 
-// resolveMakeup decides what the next run is made of: what flags say, else
-// what the thread's last run was made of, else the configuration. Choice says
-// how a model was found that nobody named.
+// resolveMakeup decides what the next run is made of: what flags say, else the
+// definition of its agent if the last run was not one of that, else what the
+// thread's last run was made of, else the configuration. Choice says how a model
+// was found that nobody named.
 func (a *app) resolveMakeup(last *makeup) (m makeup, picked *choice, err error) {
 	if last != nil {
 		m = *last
 		m.caps, m.summariser = nil, "" // a new run is granted what its own tools need
 	}
-	if v := a.conf.Get("model"); last == nil || v.Source == settings.FromFlag {
+	m.agent = a.conf.Get("agent").Text
+	counts := func(key string) (settings.Value, bool) {
+		v, own := a.ofAgent(m.agent, key)
+		return v, last == nil || v.Source == settings.FromFlag || own && last.agent != m.agent
+	}
+	if v, ok := counts("model"); ok {
 		m.model = a.placed(v.Text)
 	}
-	if v := a.conf.Get("fallbacks"); last == nil || v.Source == settings.FromFlag {
-		m.fallbacks = nil
-		for _, name := range distinct(v.Words) {
-			m.fallbacks = append(m.fallbacks, a.placed(name))
-		}
+	if v, ok := counts("fallbacks"); ok {
+		m.fallbacks = a.placedAll(v.Words)
 	}
-	if v := a.conf.Get("system"); last == nil || v.Source == settings.FromFlag {
+	if v, ok := counts("system"); ok {
 		if m.system, err = a.systemText(v.Text); err != nil {
 			return m, nil, err
 		}
 	}
-	if v := a.conf.Get("tools.use"); last == nil || v.Source == settings.FromFlag {
+	if v, ok := counts("tools.use"); ok {
 		m.tools = distinct(v.Words)
 	}
-	if v := a.conf.Get("tool_calls"); last == nil || v.Source == settings.FromFlag {
+	if v, ok := counts("tool_calls"); ok {
 		m.toolCalls = selvage.ToolCalls(v.Text)
 	}
-	m.agent = a.conf.Get("agent").Text
 	if m.model == "" {
 		chosen, err := a.choose()
 		if err != nil {
@@ -217,6 +219,7 @@ func (a *app) builtinOptions(store selvage.Store) builtin.Options {
 		return a.dir
 	}
 	opts := builtin.Options{
+		Agents:    a.agentHelp(),
 		Root:      in("tools.append_file.root"),
 		OnUnknown: selvage.OnUnknown(a.conf.Get("tools.append_file.on_unknown").Text),
 		HTTP:      builtin.HTTP{Allow: a.conf.Get("tools.http_get.allow").Words, Timeout: durationOf(a.conf.Get("tools.http_get.timeout").Text)},

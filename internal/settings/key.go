@@ -53,6 +53,9 @@ func always(string) bool { return true }
 // effects are what running a tool twice may do.
 var effects = []string{"none", "idempotent", "once"}
 
+// toolCalls are the ways in which the calls of a turn run.
+var toolCalls = []string{"sequential", "parallel", "batch"}
+
 // expression checks a regular expression.
 func expression(text string) error {
 	_, err := regexp.Compile(text)
@@ -97,9 +100,12 @@ func Keys() []Key {
 		{Name: "system", Help: "system prompt for new threads: text, or @FILE", grants: fromFile},
 		{Name: "user", Help: "whom new threads belong to"},
 		{Name: "agent", Help: "agent that new runs are recorded under"},
-		{Name: "tool_calls", Default: "sequential", Choices: []string{"sequential", "parallel", "batch"}, Help: "how the tool calls of one turn run, for new threads"},
+		{Name: "tool_calls", Default: "sequential", Choices: toolCalls, Help: "how the tool calls of one turn run, for new threads"},
 		{Name: "max_turns", Type: Number, Help: "model calls a run may make"},
+		{Name: "max_tokens", Type: Number, Help: "tokens a run may use, in and out"},
 		{Name: "max_spend", Type: Dollars, Help: "dollars a run may spend"},
+		{Name: "max_spawns", Type: Number, Help: "runs that a run may spawn"},
+		{Name: "max_depth", Type: Number, Help: "generations of runs that may be below a run"},
 		{Name: "max_duration", Type: Duration, Help: "how long a run may take"},
 		{Name: "max_children", Type: Number, Help: "runs that a run spawned which are at work at once (default: 8)", each: positive},
 		{Name: "stop_on_tool", Type: Words, Help: "tools whose call ends a run"},
@@ -130,6 +136,19 @@ func Keys() []Key {
 		{Name: "tools.shell.allow", Type: Phrases, Help: "commands shell may run unasked: a first word, a whole command or a pattern with *", grants: always},
 		{Name: "tools.shell.dir", Type: Path, Help: "where shell runs commands (default: the working directory)", grants: always},
 		{Name: "tools.shell.timeout", Type: Duration, Help: "how long a command of shell may take (default: 1m)"},
+		{Name: "agents.*.description", Help: "what an agent is for; models that may have it do things are told"},
+		{Name: "agents.*.model", Help: "PROVIDER/NAME of an agent (default: that of who spawns it)"},
+		{Name: "agents.*.fallbacks", Type: Words, Help: "models that answer when the one before cannot"},
+		{Name: "agents.*.system", Help: "its system prompt: text, or @FILE", grants: fromFile},
+		{Name: "agents.*.tools", Type: Words, Help: "its tools", grants: always},
+		{Name: "agents.*.tool_calls", Choices: toolCalls, Help: "how the tool calls of one turn run"},
+		{Name: "agents.*.caps", Type: Words, Help: "globs of what its runs may do (default: what who spawns it may)", grants: always},
+		{Name: "agents.*.max_turns", Type: Number, Help: "model calls a run of it may make"},
+		{Name: "agents.*.max_tokens", Type: Number, Help: "tokens a run of it may use"},
+		{Name: "agents.*.max_spend", Type: Dollars, Help: "dollars a run of it may spend"},
+		{Name: "agents.*.max_spawns", Type: Number, Help: "runs that a run of it may spawn"},
+		{Name: "agents.*.max_depth", Type: Number, Help: "generations of runs that may be below a run of it"},
+		{Name: "agents.*.max_duration", Type: Duration, Help: "how long a run of it may take"},
 		{Name: "mcp.*.command", Type: Command, Help: "command that starts an MCP server", grants: always},
 		{Name: "mcp.*.args", Type: Phrases, Help: "arguments of the command, besides", grants: always},
 		{Name: "mcp.*.env.*", Help: "environment of an MCP server, besides PATH and HOME", Secret: true, grants: always},

@@ -122,7 +122,7 @@ func (r *reader) located(k *Key, text string) string {
 	switch {
 	case k.Type == Path:
 		return absolute(text, dir)
-	case k.Name == "system" && fromFile(text):
+	case (k.Name == "system" || k.Name == "agents.*.system") && fromFile(text):
 		return "@" + absolute(text[1:], dir)
 	case k.Type != Store:
 		return text

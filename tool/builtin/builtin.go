@@ -36,6 +36,9 @@ type Options struct {
 	// one their calls fail.
 	Memory selvage.Memory
 
+	// Agents are those of a name that spawn_agent tells the model of.
+	Agents []Agent
+
 	// Now is the clock of clock. Nil is [time.Now].
 	Now func() time.Time
 }
@@ -51,7 +54,7 @@ var makers = map[string]func(Options) tool.Tool{
 	"remember":      func(o Options) tool.Tool { return remember(o.Memory) },
 	"search_memory": func(o Options) tool.Tool { return searchMemory(o.Memory) },
 	"shell":         func(o Options) tool.Tool { return shell(o.Shell) },
-	"spawn_agent":   func(Options) tool.Tool { return spawnAgent() },
+	"spawn_agent":   func(o Options) tool.Tool { return spawnAgent(o.Agents) },
 }
 
 // Names returns the names [Named] knows, in order.

@@ -20,11 +20,27 @@ type spawnIn struct {
 	Caps      []string `json:"caps,omitempty" jsonschema:"what it may do, such as tool.clock; all that you may if you leave this out"`
 }
 
+// Agent is an agent of a name that a run may have do something.
+type Agent struct {
+	Name  string
+	About string // what it is for; may be empty
+}
+
 // spawnAgent has another agent do something on a thread of its own and answers
 // what it said. The call names the run, so that calling again asks for the same
 // one.
-func spawnAgent() tool.Tool {
-	return tool.New("spawn_agent", "Has another agent do a task by itself, and returns its answer. It waits until the agent is done.",
+func spawnAgent(agents []Agent) tool.Tool {
+	about := "Has another agent do a task by itself, and returns its answer. It waits until the agent is done."
+	for i, a := range agents {
+		lead := "; "
+		if i == 0 {
+			lead = " There are, by name: "
+		}
+		if about += lead + a.Name; a.About != "" {
+			about += " (" + a.About + ")"
+		}
+	}
+	return tool.New("spawn_agent", about,
 		func(ctx context.Context, c *tool.Call, in spawnIn) (selvage.ToolResult, error) {
 			if c.Spawner == nil {
 				return selvage.ToolResult{}, errors.New("no agent can be spawned here")
