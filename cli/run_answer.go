@@ -27,7 +27,7 @@ the question wants JSON of a certain shape, the text is that JSON.`,
 			return err
 		}
 		return d.onRun(forChanging, func(ctx context.Context, store selvage.Store, run *selvage.Run) error {
-			tickets, err := d.asked(ctx, store, run)
+			run, tickets, err := d.meant(ctx, store, run)
 			if err != nil {
 				return err
 			}

@@ -109,7 +109,7 @@ func (d *deciding) decide(ctx context.Context, store selvage.Store, run *selvage
 	if d.ticket != "" && d.every {
 		return usage("leave one of them out", "--ticket and --all contradict each other")
 	}
-	tickets, err := d.asked(ctx, store, run)
+	run, tickets, err := d.meant(ctx, store, run)
 	if err != nil {
 		return err
 	}

@@ -110,19 +110,26 @@ func (a *app) onward(ctx context.Context, store selvage.Store, id selvage.RunID,
 	return doc, failed
 }
 
-// upward goes on with the run that waited for one that is done now; nil if there
-// is none, or it waits for something else too. What becomes of it is told, and
-// is no failure of what was decided.
+// upward goes on with the run that spawned one which is done now, if nobody
+// leads it: it waited for that, or its process is no more. It is nil if there is
+// none, or it waits for something else. What becomes of it is told, and is no
+// failure of what was decided.
 func (a *app) upward(ctx context.Context, store selvage.Store, done *selvage.Run) *onwardDocument {
 	if done.ParentRunID == "" || ctx.Err() != nil {
 		return nil
 	}
-	parent, err := findRun(ctx, store, done.ParentRunID)
-	if err != nil || parent.Status != selvage.RunWaiting || parent.Waiting.Reason != selvage.WaitBackground && parent.Waiting.Reason != selvage.WaitBudget {
+	parent, err := a.stands(ctx, store, done.ParentRunID)
+	if err != nil || parent.LedBy != "" || !parent.Run.Status.Open() {
 		return nil
 	}
-	a.note("run %s waited for it, and goes on", parent.ID)
-	doc, err := a.onward(ctx, store, parent.ID, going{})
+	if w := parent.Run.Waiting; w == nil {
+		a.note("run %s spawned it and was interrupted, and goes on", parent.RunID)
+	} else if w.Reason == selvage.WaitBackground || w.Reason == selvage.WaitBudget {
+		a.note("run %s waited for it, and goes on", parent.RunID)
+	} else {
+		return nil
+	}
+	doc, err := a.onward(ctx, store, parent.RunID, going{})
 	if err != nil {
 		a.note("%v", err)
 	}
