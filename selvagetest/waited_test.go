@@ -148,3 +148,49 @@ func TestReplayOfWhatWasInterrupted(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
+
+// failing is a store that takes nothing more once it is broken, as for a process
+// that is no more.
+type failing struct {
+	selvage.Store
+	broken bool
+}
+
+func (f *failing) Unwrap() selvage.Store { return f.Store }
+
+func (f *failing) Capability(any) bool { return false }
+
+func (f *failing) Append(ctx context.Context, id selvage.ThreadID, set selvage.ChangeSet, pre selvage.Precondition) (selvage.Receipt, error) {
+	if f.broken {
+		return selvage.Receipt{}, &selvage.InvalidError{Field: "test", Reason: "the process is no more"}
+	}
+	return f.Store.Append(ctx, id, set, pre)
+}
+
+// A call of unknown outcome that a run was ended with is as unknown when it is
+// led again.
+func TestReplayOfTheUnknown(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	broken := &failing{Store: o.store}
+	o.opts.Store = broken
+	o.opts.Tools = []tool.Tool{tool.Func("ship", "", func(context.Context, struct{}) (string, error) {
+		broken.broken = true
+		return "shipped", nil
+	}, tool.Options{Effect: selvage.EffectOnce, OnUnknown: tool.AskUnknown})}
+	r, err := runner.New(o.opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Run(t.Context(), "t", runner.Input{RunID: "lost", Messages: []selvage.Message{selvage.UserText("call ship {}")}}); err == nil {
+		t.Fatal("the store took the result")
+	}
+	broken.broken = false
+	if result, err := r.Resume(t.Context(), "lost", runner.ResumeOptions{}); err != nil || len(result.Tickets) != 1 || !result.Tickets[0].Ticket.Unknown {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	o.say("hello") // which ends it
+	if d := selvagetest.Replay(t, exported(t, o.store), runner.Options{}); len(d) > 0 {
+		t.Errorf("%d differences", len(d))
+	}
+}
