@@ -1,14 +1,11 @@
 package openai_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -203,109 +200,6 @@ func TestABreakAfterTheFinishCostsNothing(t *testing.T) {
 	if err != nil || got.Message.Text() != "all" || len(got.Message.ToolCalls) != 1 || got.Finish != model.FinishToolCalls {
 		t.Errorf("answer %+v, error %v; want it complete", got, err)
 	}
-}
-
-func TestNobodyListens(t *testing.T) {
-	t.Parallel()
-	s := serve(t, frames())
-	s.Close()
-	_, err := ask(t, s.model(t))
-	checkError(t, err, model.Transient)
-	if !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("error %v, want the refused connection in it", err)
-	}
-	if strings.Contains(err.Error(), "/v1") {
-		t.Errorf("error %v shows the URL, which may hold what is private", err)
-	}
-}
-
-// A certificate that does not check out will not do so in the next attempt.
-func TestAnUnknownCertificate(t *testing.T) {
-	t.Parallel()
-	s := httptest.NewTLSServer(frames(finish("stop"), done))
-	s.Config.ErrorLog = quiet()
-	t.Cleanup(s.Close)
-	client := &http.Client{Transport: &http.Transport{}} // trusts what the system trusts
-	t.Cleanup(client.CloseIdleConnections)
-	_, err := ask(t, open(t, openai.Options{Model: "m", BaseURL: s.URL, APIKey: key, HTTPClient: client}))
-	checkError(t, err, model.Permanent)
-}
-
-// The key must not follow a redirect to another server.
-func TestTheKeyStaysWithItsServer(t *testing.T) {
-	t.Parallel()
-	other := serve(t, frames(finish("stop"), done))
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, other.URL+"/v1/chat/completions", http.StatusTemporaryRedirect)
-	})
-	if _, err := ask(t, s.model(t)); err == nil {
-		t.Error("the redirect to another server was followed")
-	} else {
-		checkError(t, err, model.ClassOf(err))
-	}
-	other.mu.Lock()
-	defer other.mu.Unlock()
-	if len(other.requests) != 0 {
-		t.Errorf("the other server got authorization %q", other.requests[0].Header.Get("Authorization"))
-	}
-}
-
-// A cancelled answer ends at once, keeps what had arrived, and lets go of the
-// connection.
-func TestCancellation(t *testing.T) {
-	t.Parallel()
-	cause := errors.New("the user left")
-	released := make(chan struct{})
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		send(w, text("half"))
-		<-r.Context().Done()
-		close(released)
-	})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	var a model.Accumulator
-	var err error
-	for c, streamErr := range s.model(t).Stream(ctx, hello) {
-		if err = streamErr; err == nil {
-			a.Add(c)
-			cancel(cause)
-		}
-	}
-	checkError(t, err, model.Cancelled)
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
-		t.Errorf("error %v, want the context's and its cause", err)
-	}
-	if got := a.Response(); got.Message.Text() != "half" {
-		t.Errorf("kept %q, want half", got.Message.Text())
-	}
-	<-released
-}
-
-func TestACancelledContextSendsNothing(t *testing.T) {
-	t.Parallel()
-	s := serve(t, frames(finish("stop"), done))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := model.Collect(s.model(t).Stream(ctx, hello))
-	checkError(t, err, model.Cancelled)
-	if len(s.requests) != 0 {
-		t.Errorf("%d requests were sent", len(s.requests))
-	}
-}
-
-// Leaving the range lets go of the connection.
-func TestLeavingEarly(t *testing.T) {
-	t.Parallel()
-	released := make(chan struct{})
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		send(w, text("a"), text("b"))
-		<-r.Context().Done()
-		close(released)
-	})
-	for range s.model(t).Stream(t.Context(), hello) {
-		break
-	}
-	<-released
 }
 
 func TestNew(t *testing.T) {
