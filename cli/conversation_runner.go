@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
+	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/internal/settings"
 	"github.com/selvagehq/selvage/model"
+	"github.com/selvagehq/selvage/rules"
 	"github.com/selvagehq/selvage/runner"
 )
 
@@ -69,15 +72,37 @@ func (c *conversation) options(ctx context.Context, m *makeup, opts runner.Optio
 	if opts.Summariser, err = c.summariser(m); err != nil {
 		return opts, err
 	}
-	if opts.Rules, err = c.rules(); err != nil {
+	if opts.Rules, opts.Context, err = c.steering(m); err != nil {
 		return opts, err
 	}
-	opts.Context, opts.ContextSizes = c.contextRules(), c.contextSizes(models)
+	opts.ContextSizes = c.contextSizes(models)
 	opts.MaxChildren, _ = settings.ParseNumber(c.conf.Get("max_children").Text) // it was checked when it was read
 	if opts.ToolCalls, opts.Caps, opts.Logger = m.toolCalls, c.granted(m), c.log; opts.Caps == nil {
 		opts.Caps = c.grants(tools)
 	}
 	return opts, nil
+}
+
+// steering is the rules and the bounds of what the model is given: those that a
+// run recorded, for what it spawns too, else those that are configured.
+func (c *conversation) steering(m *makeup) ([]rules.Rule, selvage.ContextRules, error) {
+	if m.spec == nil {
+		list, err := c.rules()
+		return list, c.contextRules(), err
+	}
+	var list []rules.Rule
+	if len(m.spec.Rules) > 0 && json.Unmarshal(m.spec.Rules, &list) != nil {
+		list = nil // the runner says that they are not understood
+	}
+	if _, err := rules.Compile(list); err != nil {
+		list = nil
+	}
+	var bounds selvage.ContextRules
+	if m.spec.Context != nil {
+		bounds = *m.spec.Context
+		bounds.Model = "" // the summariser tells it
+	}
+	return list, bounds, nil
 }
 
 // contextSizes are how many tokens models take, as far as it is configured.
@@ -94,7 +119,7 @@ func (c *conversation) contextSizes(models []model.Model) map[string]int {
 // names, else the one that is configured; nil is that of the run.
 func (c *conversation) summariser(m *makeup) (model.Model, error) {
 	name := m.summariser
-	if name == "" {
+	if name == "" && m.spec == nil {
 		name = c.conf.Get("context.model").Text
 	}
 	if name == "" || name == m.model {

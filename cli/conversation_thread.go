@@ -139,6 +139,7 @@ func (c *conversation) recover(ctx context.Context, head *selvage.Head) error {
 		return nil
 	}
 	was := makeupOf(head.OpenRun.Spec)
+	was.spec = head.OpenRun.Spec
 	r, err := c.runnerOf(ctx, &was, head.OpenRun.AgentID, runner.Queue)
 	if err != nil {
 		// It cannot go on here; the next run of the thread ends it and says so.

@@ -31,7 +31,8 @@ type makeup struct {
 	// Of a run that is gone on with:
 	caps       []string
 	summariser string
-	offered    []string // what the tools turned out to be, once they are opened
+	spec       *selvage.RunSpec // nil of a run that begins
+	offered    []string         // what the tools turned out to be, once they are opened
 }
 
 // makeupOf is what a run recorded.

@@ -154,7 +154,7 @@ func (c *conversation) runnerFor(ctx context.Context, run *selvage.Run, partial 
 		return nil, errors.New("it does not say what it is made of")
 	}
 	was := makeupOf(run.Spec)
-	was.agent = run.AgentID
+	was.agent, was.spec = run.AgentID, run.Spec
 	return c.runnerWith(ctx, &was, runner.Options{AgentID: run.AgentID, OnActive: runner.Reject, Limits: run.Bounds(), OnPartial: partial})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/selvagehq/selvage/state"
 	"github.com/selvagehq/selvage/tool"
 )
+
+// attention is how long a run takes to notice what came while a model answers.
+const attention = time.Second
 
 // moody is a model whose every answer is drawn: text, calls, half an answer, a
 // failure, nothing at all.
@@ -31,6 +35,9 @@ func (m *moody) Stream(_ context.Context, req model.Request) iter.Seq2[model.Chu
 	return func(yield func(model.Chunk, error) bool) {
 		if m.asked++; m.meanwhile != nil {
 			m.meanwhile()
+			if rapid.Bool().Draw(m.draw, "slow") {
+				time.Sleep(2 * attention) // so that what came is noticed while it answers
+			}
 		}
 		give := func(chunks ...model.Chunk) bool {
 			for _, c := range chunks {

@@ -46,7 +46,7 @@ type Options struct {
 	// and what its spec says besides; one that lacks any of it is not offered,
 	// and a call of it is refused. Nil grants exactly what the given tools
 	// need; what is not nil grants only what it says, empty nothing. A run that
-	// was granted more is not gone on with.
+	// was granted more, and is gone on with here, has no more than both grant.
 	Caps []string
 
 	// State declares the keys of the state and their scopes; may be nil.
@@ -100,7 +100,8 @@ type Options struct {
 
 	// Rules decide what runs do at their turning points; the built-in rules of
 	// [rules.BuiltIn] follow them. A run that a rule suspended goes on when it is
-	// resumed. Limits hold whatever the rules say.
+	// resumed. They are recorded with a run, which goes on under these wherever it
+	// does. Limits hold whatever the rules say.
 	Rules []rules.Rule
 
 	// Context bounds further what of a thread the model is given.
