@@ -114,7 +114,8 @@ func Children(doc state.Document, run selvage.RunID) (map[selvage.RunID]Entry, e
 }
 
 func read(doc state.Document, run selvage.RunID) (r record, err error) {
-	v, ok := doc.Get(book(run))
+	books, _ := doc.Root().Field(state.BudgetsKey)
+	v, ok := books.Field(string(run))
 	if !ok {
 		return r, nil
 	}
@@ -128,7 +129,7 @@ func read(doc state.Document, run selvage.RunID) (r record, err error) {
 // any more when a run of it begins: those without open children whose run is
 // part of no other budget, and those that a fork copied.
 func Leftovers(doc state.Document, thread selvage.ThreadID) state.Patch {
-	all, ok := doc.Get(state.At(state.BudgetsKey))
+	all, ok := doc.Root().Field(state.BudgetsKey)
 	if !ok {
 		return nil
 	}

@@ -81,14 +81,17 @@ func (x *run) settle(ctx context.Context, c checkpoint) error {
 // send appends a set, again and again under the same id while the outcome is
 // unknown.
 func (l *ledger) send(ctx context.Context, set *selvage.ChangeSet, pre selvage.Precondition, once bool) (selvage.Receipt, error) {
-	wait := &backoff.ExponentialBackOff{InitialInterval: firstResend, MaxInterval: lastResend, Multiplier: 2, RandomizationFactor: 0.5}
-	wait.Reset()
+	var wait *backoff.ExponentialBackOff
 	for tries := 0; ; tries++ {
 		receipt, err := l.store.Append(ctx, l.thread, *set, pre)
 		if err == nil || !unsettled(err) || once || tries == resends {
 			return receipt, err
 		}
 		l.log.WarnContext(ctx, "checkpoint sent again", "thread", l.thread, "change", set.ID, "err", err)
+		if wait == nil {
+			wait = &backoff.ExponentialBackOff{InitialInterval: firstResend, MaxInterval: lastResend, Multiplier: 2, RandomizationFactor: 0.5}
+			wait.Reset()
+		}
 		if sleep(ctx, wait.NextBackOff()) != nil {
 			return receipt, err
 		}

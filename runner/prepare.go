@@ -209,8 +209,8 @@ func (x *run) closeOrphans(keep func(callID string) bool) {
 func (x *run) leftovers(doc state.Document) state.Patch {
 	patch := x.r.opts.State.RunCleanup(doc)
 	for _, key := range [...]string{state.CallsKey, state.RunKey} {
-		if at := state.At(key); has(doc, at) {
-			patch = append(patch, state.Delete(at))
+		if _, there := doc.Root().Field(key); there {
+			patch = append(patch, state.Delete(state.At(key)))
 		}
 	}
 	return append(patch, budget.Leftovers(doc, x.thread)...)

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,25 +11,27 @@ import (
 // that is over before the first time: there is a timer, and no goroutine that
 // waits for it.
 type pulse struct {
-	ctx    context.Context // ends with the pulse
-	cancel context.CancelFunc
-	beat   func(ctx context.Context) bool
+	beat func(ctx context.Context) bool
+	over atomic.Pointer[context.CancelFunc] // of the beat under way
 
-	mu    sync.Mutex // held while it beats
-	timer *time.Timer
+	mu      sync.Mutex // held while it beats
+	timer   *time.Timer
+	stopped atomic.Bool
 }
 
 // newPulse calls beat each time that so much time has passed since it was called
 // last, as long as it reports true and ctx lasts. Its owner stops it.
 func newPulse(ctx context.Context, every time.Duration, beat func(ctx context.Context) bool) *pulse {
 	p := &pulse{beat: beat}
-	p.ctx, p.cancel = context.WithCancel(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(every, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.ctx.Err() == nil && p.beat(p.ctx) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		p.over.Store(&cancel)
+		if !p.stopped.Load() && ctx.Err() == nil && p.beat(ctx) {
 			p.timer.Reset(every)
 		}
 	})
@@ -37,7 +40,10 @@ func newPulse(ctx context.Context, every time.Duration, beat func(ctx context.Co
 
 // stop ends the pulse. When it returns nothing beats any more.
 func (p *pulse) stop() {
-	p.cancel()
+	p.stopped.Store(true)
+	if cancel := p.over.Load(); cancel != nil {
+		(*cancel)() // it finds stopped otherwise
+	}
 	p.timer.Stop()
 	p.mu.Lock() // until a beat under way is over
 	defer p.mu.Unlock()

@@ -13,7 +13,11 @@ import (
 // calls.
 func (x *run) reach(ctx context.Context, head *selvage.Head) error {
 	open := head.OpenRun
-	if lost := torn(x.window); len(lost) > 0 {
+	var lost map[string]bool
+	if x.survey.of(x.window); !x.survey.tidy(len(x.window)) {
+		lost = torn(x.window)
+	}
+	if len(lost) > 0 {
 		err := x.readBack(ctx, "", selvage.MaxSetMessages, func(older []selvage.Message) bool {
 			for id := range lost {
 				if callOf(older, id) >= 0 {

@@ -18,7 +18,7 @@ type survey struct {
 func (s *survey) of(window []selvage.Message) {
 	seen := len(s.tokens) - 1
 	if seen < 1 || seen > len(window) || window[0].Seq != s.first || window[seen-1].Seq != s.last {
-		*s = survey{tokens: append(s.tokens[:0], 0)}
+		*s = survey{tokens: append(make([]int, 0, len(window)+windowRoom), 0)}
 		seen = 0
 	}
 	for i := seen; i < len(window); i++ {
@@ -36,6 +36,9 @@ func (s *survey) of(window []selvage.Message) {
 		s.first, s.last = window[0].Seq, window[len(window)-1].Seq
 	}
 }
+
+// tidy reports of a window of n messages whether there is nothing to arrange.
+func (s *survey) tidy(n int) bool { return s.neat == 0 && s.whole == n }
 
 // pairUp goes on looking whether every call is followed by its results.
 func (s *survey) pairUp(window []selvage.Message) {

@@ -39,7 +39,10 @@ func (p Pointer) Join(tokens ...string) Pointer {
 	b.WriteString(string(p))
 	for _, t := range tokens {
 		b.WriteByte('/')
-		b.WriteString(escapeToken.Replace(validText(t)))
+		if t = validText(t); strings.ContainsAny(t, "~/") {
+			t = escapeToken.Replace(t)
+		}
+		b.WriteString(t)
 	}
 	return Pointer(b.String())
 }
