@@ -53,13 +53,19 @@ func (x *run) execute(ctx context.Context, running []*task, done func(context.Co
 		return err
 	}
 	var all sync.WaitGroup
-	defer all.Wait()
+	gone := make(chan struct{})
+	defer func() {
+		// Nobody listens any more, also if whoever was told something panicked.
+		cancel(nil)
+		close(gone)
+		all.Wait()
+	}()
 	for _, t := range running {
 		x.touched[t.call.ID] = true
 		e := x.event(EventCall)
 		e.Call = &t.call
 		x.out.emit(e)
-		w := &worker{x: x, task: t, said: said, commit: commit, ended: make(chan struct{})}
+		w := &worker{x: x, task: t, said: said, gone: gone, commit: commit, ended: make(chan struct{})}
 		c := x.toolCall(t)
 		inside, over := x.observe(toolCtx, Activity{Kind: ActivityTool, Tool: t.call.Name, CallID: t.call.ID, Effect: t.bound.Spec().Effect})
 		all.Go(func() {
@@ -68,12 +74,16 @@ func (x *run) execute(ctx context.Context, running []*task, done func(context.Co
 				defer func() { <-slots }()
 			}
 			result, err := w.work(inside, c)
-			said <- func() {
+			settle := func() {
 				left--
 				over(Ended{Err: err, Failed: result.Failed, Suspended: suspension(err) != nil})
 				if err := done(ctx, t, x.outcome(toolCtx, t, c, result, err)); err != nil {
 					fail(err)
 				}
+			}
+			select {
+			case said <- settle:
+			case <-gone:
 			}
 		})
 	}
@@ -108,6 +118,7 @@ type worker struct {
 	x    *run
 	task *task
 	said chan<- func()
+	gone <-chan struct{} // closed when nobody listens any more
 	// commit records a patch at once, and ends the run if it cannot. It is for
 	// the goroutine of the run.
 	commit func(state.Patch) error
@@ -128,7 +139,7 @@ func (w *worker) work(ctx context.Context, c *tool.Call) (selvage.ToolResult, er
 }
 
 // ask has something done in the goroutine of the run, and waits until it was.
-// It reports false if the tool has returned, so that nobody listens any more.
+// It reports false if nobody listens any more, as the tool has returned.
 func (w *worker) ask(f func()) bool {
 	done := make(chan struct{})
 	select {
@@ -136,6 +147,8 @@ func (w *worker) ask(f func()) bool {
 		<-done
 		return true
 	case <-w.ended:
+		return false
+	case <-w.gone:
 		return false
 	}
 }

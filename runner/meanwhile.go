@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -57,10 +58,20 @@ func (q *inquiry) receive(ctx, inside context.Context, from model.Model, take fu
 	inside, stop := context.WithCancel(inside)
 	parts := make(chan part)
 	var reader sync.WaitGroup
-	defer reader.Wait()
-	defer stop()
+	var crash any
+	defer func() {
+		stop()
+		if reader.Wait(); crash != nil {
+			panic(crash) // where whoever leads the run can see to it, as without the goroutine
+		}
+	}()
 	reader.Go(func() {
 		defer close(parts)
+		defer func() {
+			if crash = recover(); crash != nil {
+				x.log.ErrorContext(ctx, "model panicked", "run", x.id, "model", from.Name(), "panic", crash, "stack", string(debug.Stack()))
+			}
+		}()
 		for chunk, err := range from.Stream(inside, q.req) {
 			select {
 			case parts <- part{chunk, err}:
