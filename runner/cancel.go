@@ -117,7 +117,8 @@ func (o *outsider) requestCancel(ctx context.Context, reason string, answer *Can
 }
 
 // closing is the change that ends a run that nobody leads: its open calls are
-// answered, and a note says so to the next run.
+// answered, a note says so to the next run, and what an answer has used that it
+// was in the middle of is booked.
 func (o *outsider) closing(ctx context.Context, why *CancelledError) (*selvage.ChangeSet, error) {
 	head, err := o.fetch(ctx)
 	if err != nil {
@@ -130,8 +131,9 @@ func (o *outsider) closing(ctx context.Context, why *CancelledError) (*selvage.C
 	o.closeCalls(why)
 	o.say(cancelNote(o.step))
 	outcome := why.outcome()
-	return &selvage.ChangeSet{Messages: o.pending.messages, Calls: o.pending.calls,
-		Runs: []selvage.RunUpdate{{ID: o.id, Status: selvage.RunDone, Outcome: &outcome}}}, nil
+	end := selvage.RunUpdate{ID: o.id, Status: selvage.RunDone, Outcome: &outcome}
+	o.totalsOf(ctx, head.OpenRun, &end)
+	return &selvage.ChangeSet{Messages: o.pending.messages, Calls: o.pending.calls, Runs: []selvage.RunUpdate{end}}, nil
 }
 
 // cancelNote tells the next run that this one was cancelled.

@@ -131,6 +131,30 @@ func TestCancelWhatNobodyLeads(t *testing.T) {
 }
 
 // An abort ends a run whose process is dead, in any process.
+// What an answer has used counts also if its process died in the middle of it
+// and nobody goes on with the run.
+func TestCancelInTheMiddleOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	for step, want := range []selvage.Money{0, 70} { // at step 0 the answer is recorded, with what it used
+		store := newSpy()
+		die(t, store, runner.Options{}, "hi", 2)
+		head := load(t, store, "t")
+		streams, _ := selvage.As[selvage.StreamCheckpoints](store)
+		used := selvage.Usage{InputTokens: 5, OutputTokens: 3}
+		if err := streams.Put(t.Context(), selvage.StreamCheckpoint{ThreadID: "t", RunID: head.OpenRun.ID, Epoch: 1, Step: step,
+			Text: "so far", RunUsage: used, RunCost: 70}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runner.Cancel(t.Context(), store, head.OpenRun.ID, "over"); err != nil {
+			t.Fatal(err)
+		}
+		if run, err := runner.FindRun(t.Context(), store, head.OpenRun.ID); err != nil || run.Cost != want || (run.Usage == used) != (want > 0) {
+			t.Errorf("%+v, %v", run, err)
+		}
+		verify(t, store, "t")
+	}
+}
+
 func TestDenyWhatNobodyLeads(t *testing.T) {
 	t.Parallel()
 	store, ran := newSpy(), &atomic.Int32{}

@@ -67,7 +67,8 @@ func find(ctx context.Context, store selvage.Store, id selvage.RunID) (*outsider
 	if err != nil {
 		return nil, err
 	}
-	return &outsider{info: info, run: run{id: id, ledger: ledger{store: store, thread: info.ThreadID, patience: checkpointTimeout,
+	streams, _ := selvage.As[selvage.StreamCheckpoints](store)
+	return &outsider{info: info, run: run{id: id, streams: streams, ledger: ledger{store: store, thread: info.ThreadID, patience: checkpointTimeout,
 		keep: selvage.DefaultWindow, log: slog.New(slog.DiscardHandler)}}}, nil
 }
 
