@@ -141,6 +141,8 @@ func (c *conversation) explain(ctx context.Context, err error) error {
 // which the details carry.
 func whyEnded(e *runner.FailedError) error {
 	switch {
+	case errors.As(e.Err, new(*runner.CancelledError)) && e.Outcome.Detail != "":
+		return errors.New(e.Outcome.Detail) // without saying once more that it was cancelled
 	case e.Err != nil:
 		return e.Err
 	case e.Outcome.Detail != "":
