@@ -64,6 +64,51 @@ func TestDecisionsRace(t *testing.T) {
 	checkComplete(t, store, "t")
 }
 
+// meddled is a store in which something happens before it is read.
+type meddled struct {
+	*spy
+	loads atomic.Int32
+	when  int32 // before this read, from 1
+	do    func()
+}
+
+func (m *meddled) Load(ctx context.Context, id selvage.ThreadID, opts selvage.LoadOptions) (selvage.Head, error) {
+	if m.loads.Add(1) == m.when {
+		m.do()
+	}
+	return m.spy.Load(ctx, id, opts)
+}
+
+// A denial reads the thread more than once. Whenever an approval comes in
+// between, one of them counts, and the other is told so.
+func TestApprovedWhileItIsDenied(t *testing.T) {
+	t.Parallel()
+	for when, raced := int32(1), true; raced; when++ {
+		store, ran := newSpy(), &atomic.Int32{}
+		opts := runner.Options{Store: store, Tools: []tool.Tool{gated(selvage.EffectOnce, ran)}}
+		waits := suspended(t, newRunner(t, opts), "t", `call deploy {"to":"prod"}`)
+		ticket := waits.Tickets[0].Ticket.ID
+		raced = false
+		var approved runner.Decided
+		slow := &meddled{spy: store, when: when, do: func() {
+			raced = true
+			var err error
+			if approved, err = runner.Decide(t.Context(), store, waits.RunID, selvage.Decision{Action: selvage.DecisionResume, By: "ann"}, ticket); err != nil {
+				t.Errorf("approved before read %d: %v", when, err)
+			}
+		}}
+		got, err := runner.Decide(t.Context(), slow, waits.RunID, selvage.Decision{Action: selvage.DecisionAbort, By: "bob"}, ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := map[runner.DecidedStatus]int{got.Status: 1}
+		counts[approved.Status]++
+		if raced && (counts[runner.Recorded] != 1 || counts[runner.AlreadyDecided] != 1) {
+			t.Errorf("approved before read %d: %+v; denied: %+v; want one of them to count", when, approved, got)
+		}
+	}
+}
+
 // A decision that comes before its question is kept until it is asked, one
 // that nobody ever asks for changes nothing, and a second one is told of the
 // first.

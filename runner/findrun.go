@@ -81,9 +81,14 @@ func (o *outsider) amend(ctx context.Context, change func(ctx context.Context) (
 		if err = o.look(ctx); err != nil {
 			return err
 		}
+		judged := o.version
 		var set *selvage.ChangeSet
 		if set, err = change(ctx); err != nil || set == nil {
 			return err
+		}
+		if o.version != judged { // it looked again, and what it had judged before may be otherwise now
+			err = fmt.Errorf("run %s changed while it was looked at: %w", o.id, selvage.ErrConflict)
+			continue
 		}
 		set.ID, set.RunID, set.ParentRunID, set.Reason, set.Fence = selvage.NewID(), o.id, o.info.ParentRunID, selvage.ReasonDecision, o.fence
 		if _, err = o.send(ctx, set, selvage.Exact(o.version), false); err == nil || !errors.Is(err, selvage.ErrConflict) {

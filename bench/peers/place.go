@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/selvagehq/selvage/internal/pgtest"
@@ -46,12 +48,7 @@ func (f *file) stored(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var busy, logged, moved int
-	err = db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &logged, &moved)
-	if err == nil && busy != 0 {
-		err = errors.New("somebody reads the file, and its log cannot be put back")
-	}
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(truncate(ctx, db), db.Close()); err != nil {
 		return 0, err
 	}
 	info, err := os.Stat(f.address())
@@ -59,6 +56,23 @@ func (f *file) stored(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+// truncate puts the log of a database back into its file. A store that puts its
+// log back at the same time is waited for: SQLite does not.
+func truncate(ctx context.Context, db *sql.DB) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		var busy, logged, moved int
+		err := db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &logged, &moved)
+		switch {
+		case err != nil:
+			return struct{}{}, backoff.Permanent(err)
+		case busy != 0:
+			return struct{}{}, errors.New("somebody reads the file, and its log cannot be put back")
+		}
+		return struct{}{}, nil
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(20*time.Millisecond)), backoff.WithMaxElapsedTime(10*time.Second))
+	return err
 }
 
 // written is what the process has given the kernel to write.
