@@ -86,11 +86,20 @@ func again(ctx context.Context, store selvage.Store, id selvage.ThreadID, run *f
 	}
 	leading, interrupt := context.WithCancel(ctx)
 	defer interrupt()
-	r, err := playing(store, run, opts, interrupt)
+	steer := func(ctx context.Context, said []selvage.Message) error {
+		_, err := store.Append(ctx, id, selvage.ChangeSet{Messages: bare(said), Reason: selvage.ReasonUserMessage}, selvage.Any())
+		return err
+	}
+	r, err := playing(store, run, opts, interrupt, steer)
 	if err != nil {
 		return err
 	}
 	result, err := r.Run(leading, id, runner.Input{RunID: run.ID, Messages: bare(run.Input), State: run.State})
+	for i := range run.Answers {
+		if said := run.Answers[i].During; opts.Model != nil && len(said) > 0 { // another model gives other answers
+			err = errors.Join(err, steer(ctx, said))
+		}
+	}
 	for err == nil && result.Waiting != nil && run.Outcome != nil && run.Outcome.Code != runner.CodeSuperseded {
 		// It waited then too, and went on or was ended.
 		var over bool
@@ -151,9 +160,9 @@ func deniedOf(run *fixture.Run) *fixture.Call {
 }
 
 // playing makes the runner of a recorded run.
-func playing(store selvage.Store, run *fixture.Run, opts runner.Options, interrupt func()) (*runner.Runner, error) {
+func playing(store selvage.Store, run *fixture.Run, opts runner.Options, interrupt func(), steer func(context.Context, []selvage.Message) error) (*runner.Runner, error) {
 	player := fixture.NewPlayer(run)
-	player.Interrupt, player.Waits = interrupt, true
+	player.Interrupt, player.Steer, player.Waits = interrupt, steer, true
 	opts.Store, opts.AgentID = store, run.AgentID
 	if opts.Model == nil {
 		opts.Model, opts.Retry.Attempts = player, 1

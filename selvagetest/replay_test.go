@@ -3,6 +3,7 @@ package selvagetest_test
 import (
 	"bytes"
 	"context"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/selvagehq/selvage"
 	"github.com/selvagehq/selvage/fixture"
+	"github.com/selvagehq/selvage/model"
 	"github.com/selvagehq/selvage/model/sim"
 	"github.com/selvagehq/selvage/runner"
 	"github.com/selvagehq/selvage/selvagetest"
@@ -113,3 +115,65 @@ func TestReplayWithAnotherModel(t *testing.T) {
 type tolerant struct{ testing.TB }
 
 func (t *tolerant) Error(...any) {}
+
+// interrupted is a model during whose first answer somebody else says something.
+type interrupted struct {
+	model.Model
+	say func()
+}
+
+func (m *interrupted) Stream(ctx context.Context, req model.Request) iter.Seq2[model.Chunk, error] {
+	if say := m.say; say != nil {
+		m.say = nil
+		say()
+	}
+	return m.Model.Stream(ctx, req)
+}
+
+// What others say to a run while its model answers, or a tool is at work, they
+// say again, and it is answered as it was.
+func TestReplaySteered(t *testing.T) {
+	t.Parallel()
+	for name, duringTool := range map[string]bool{"during an answer": false, "during a call": true} {
+		store := inmem.New(inmem.Options{})
+		say := func() {
+			if _, err := store.Append(t.Context(), "t", selvage.ChangeSet{Messages: []selvage.Message{{Role: selvage.RoleUser, Content: selvage.Text("by the way")}}}, selvage.Any()); err != nil {
+				t.Error(err)
+			}
+		}
+		echo, err := sim.New("echo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := runner.Options{Store: store, Model: &interrupted{echo, say}}
+		input := "hello"
+		if duringTool {
+			input, opts.Model = "call wait {}", echo
+			opts.Tools = []tool.Tool{tool.Func("wait", "", func(context.Context, struct{}) (string, error) { say(); return "waited", nil }, tool.Options{Effect: selvage.EffectNone})}
+		}
+		r, err := runner.New(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{input, "and more"} {
+			if _, err := r.Run(t.Context(), "t", runner.Text(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file := exported(t, store)
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := fixture.Read(f)
+		if err != nil || f.Close() != nil {
+			t.Fatal(err)
+		}
+		if answers := read.Runs[0].Answers; len(answers) != 2 || len(answers[0].During) != 1 || answers[0].During[0].Text() != "by the way" || len(read.Runs[1].Before) != 0 {
+			t.Errorf("%s: recorded %+v", name, read.Runs)
+		}
+		if d := selvagetest.Replay(t, file, runner.Options{}); len(d) != 0 {
+			t.Errorf("%s: %v", name, d)
+		}
+	}
+}
