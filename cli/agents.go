@@ -94,7 +94,7 @@ func (c *conversation) agents(parent *makeup, bounded bool) func(context.Context
 			return runner.Options{}, err
 		}
 		get := func(key string) settings.Value { return c.defined(name, key) }
-		opts, err := c.options(ctx, &m, runner.Options{AgentID: name, Limits: limits(get), Stop: stopRules(get)}, bounded)
+		opts, err := c.options(ctx, &m, limited(runner.Options{AgentID: name, Stop: stopRules(get)}, get), bounded)
 		opts.Caps = nil // those of its parent
 		if v := get("caps"); v.Set() {
 			opts.Caps = append([]string{}, distinct(v.Words)...)

@@ -31,8 +31,8 @@ func (r *runFlags) register(a *app, cmd *cobra.Command) {
 	f.String("system", "", "system prompt: `TEXT`, or @FILE")
 	f.String("user", "", "`ID` of the user whom a new thread belongs to")
 	f.Var(&checked{kind: "name", check: checkAgentFlag}, "agent", "`NAME` of the agent that runs are those of: made as its definition says, if there is one, and recorded under it")
-	f.Var(number(), "max-turns", "after this `NUMBER` of answers of the model a run waits until that is raised")
-	f.Var(dollars(), "max-spend", "after so many `DOLLARS` a run waits until that is raised")
+	f.Var(bound(), "max-turns", "after this `NUMBER` of answers of the model a run waits until that is raised; none is no limit (default: 25)")
+	f.Var(allowance(), "max-spend", "after so many `DOLLARS` a run waits until that is raised; none is no limit")
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
 	f.StringArray("stop-on-tool", nil, "end the run when the model calls this tool, `NAME`, after its calls; repeatable")
 	f.StringArray("stop-on-text", nil, "end the run after an answer that matches this `REGEXP`; repeatable")
@@ -110,17 +110,20 @@ func oneText(cmd *cobra.Command, args []string) error {
 	return usage("put quotes around the text: "+cmd.CommandPath()+" "+quote(strings.Join(args, " ")), "it takes one text, not %d arguments", len(args))
 }
 
-// limits are the bounds of a run, as get says what is configured.
-func limits(get func(key string) settings.Value) selvage.Limits {
-	var l selvage.Limits
+// limited returns options with the limits of a run, as get says what is
+// configured.
+func limited(o runner.Options, get func(key string) settings.Value) runner.Options {
+	l := &o.Limits
 	// The texts were checked when they were read.
 	count := func(key string, limit **int) {
 		if v := get(key); v.Set() {
-			n, _ := settings.ParseNumber(v.Text)
-			*limit = &n
+			*limit, _ = settings.ParseBound(v.Text)
 		}
 	}
 	count("max_turns", &l.Turns)
+	if get("max_turns").Text == settings.None {
+		o.MaxTurns = -1 // or there would be a limit unasked
+	}
 	count("max_spawns", &l.Spawns)
 	count("max_depth", &l.Depth)
 	var tokens *int
@@ -128,10 +131,9 @@ func limits(get func(key string) settings.Value) selvage.Limits {
 		l.Tokens = new(int64(*tokens))
 	}
 	if v := get("max_spend"); v.Set() {
-		m, _ := settings.ParseDollars(v.Text)
-		l.Spend = &m
+		l.Spend, _ = settings.ParseAllowance(v.Text)
 	}
-	return l
+	return o
 }
 
 // stopRules are what ends a run, as get says what is configured.

@@ -25,7 +25,7 @@ func (c *conversation) assemble(ctx context.Context, onActive runner.OnActive) e
 // configured.
 func (c *conversation) runnerOf(ctx context.Context, m *makeup, agent string, onActive runner.OnActive) (*runner.Runner, error) {
 	get := func(key string) settings.Value { v, _ := c.ofAgent(agent, key); return v }
-	return c.runnerWith(ctx, m, runner.Options{AgentID: agent, OnActive: onActive, Limits: limits(get), Stop: stopRules(get)})
+	return c.runnerWith(ctx, m, limited(runner.Options{AgentID: agent, OnActive: onActive, Stop: stopRules(get)}, get))
 }
 
 // runnerWith makes a runner of what a run is made of, and of the options that

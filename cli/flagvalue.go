@@ -103,8 +103,14 @@ func number() *checked {
 	return &checked{kind: "number", check: func(s string) error { _, err := settings.ParseNumber(s); return err }}
 }
 
-func dollars() *checked {
-	return &checked{kind: "dollars", check: func(s string) error { _, err := settings.ParseDollars(s); return err }}
+// bound is a number, or none.
+func bound() *checked {
+	return &checked{kind: "number", check: func(s string) error { _, err := settings.ParseBound(s); return err }}
+}
+
+// allowance is an amount of dollars, or none.
+func allowance() *checked {
+	return &checked{kind: "dollars", check: func(s string) error { _, err := settings.ParseAllowance(s); return err }}
 }
 
 func duration() *checked {

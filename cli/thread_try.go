@@ -84,8 +84,8 @@ func registerMakeup(cmd *cobra.Command, a *app) {
 	f.String("model", "", "`PROVIDER/NAME` of the model")
 	f.StringArray("tool", nil, "let the model call this tool, `NAME`; repeatable; none takes all away")
 	f.String("system", "", "system prompt: `TEXT`, or @FILE")
-	f.Var(number(), "max-turns", "at most this `NUMBER` of answers of the model")
-	f.Var(dollars(), "max-spend", "at most this many `DOLLARS`")
+	f.Var(bound(), "max-turns", "at most this `NUMBER` of answers of the model; none is no limit")
+	f.Var(allowance(), "max-spend", "at most this many `DOLLARS`; none is no limit")
 	f.Var(duration(), "max-duration", "end the run after this `DURATION`")
 	_ = cmd.RegisterFlagCompletionFunc("tool", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return a.toolNames(), cobra.ShellCompDirectiveNoFileComp

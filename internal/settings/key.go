@@ -16,16 +16,18 @@ type Type uint8
 
 // The types.
 const (
-	Text     Type = iota
-	Words         // a list of names, in one text separated by commas or spaces
-	Lines         // a list of texts, in one text separated by line breaks
-	Phrases       // a list of texts that may have spaces in them; in one text commas divide
-	Command       // a program and its arguments: a list, or one text that spaces divide
-	Number        // a whole number, 0 or more
-	Dollars       // an amount such as 0.50
-	Duration      // such as 90s, 1h30m or 7d
-	Path          // of a file or folder; relative to the file that names it
-	Store         // a store: a path, a URL or @name
+	Text      Type = iota
+	Words          // a list of names, in one text separated by commas or spaces
+	Lines          // a list of texts, in one text separated by line breaks
+	Phrases        // a list of texts that may have spaces in them; in one text commas divide
+	Command        // a program and its arguments: a list, or one text that spaces divide
+	Number         // a whole number, 0 or more
+	Bound          // a whole number, 0 or more, or none
+	Dollars        // an amount such as 0.50
+	Allowance      // an amount such as 0.50, or none
+	Duration       // such as 90s, 1h30m or 7d
+	Path           // of a file or folder; relative to the file that names it
+	Store          // a store: a path, a URL or @name
 )
 
 // Key is one thing that can be configured. A name segment "*" stands for any
@@ -101,11 +103,11 @@ func Keys() []Key {
 		{Name: "user", Help: "whom new threads belong to"},
 		{Name: "agent", Help: "agent that new runs are recorded under"},
 		{Name: "tool_calls", Default: "sequential", Choices: toolCalls, Help: "how the tool calls of one turn run, for new threads"},
-		{Name: "max_turns", Type: Number, Help: "model calls a run may make"},
-		{Name: "max_tokens", Type: Number, Help: "tokens a run may use, in and out"},
-		{Name: "max_spend", Type: Dollars, Help: "dollars a run may spend"},
-		{Name: "max_spawns", Type: Number, Help: "runs that a run may spawn"},
-		{Name: "max_depth", Type: Number, Help: "generations of runs that may be below a run"},
+		{Name: "max_turns", Type: Bound, Help: "model calls a run may make"},
+		{Name: "max_tokens", Type: Bound, Help: "tokens a run may use, in and out"},
+		{Name: "max_spend", Type: Allowance, Help: "dollars a run may spend"},
+		{Name: "max_spawns", Type: Bound, Help: "runs that a run may spawn"},
+		{Name: "max_depth", Type: Bound, Help: "generations of runs that may be below a run"},
 		{Name: "max_duration", Type: Duration, Help: "how long a run may take"},
 		{Name: "max_children", Type: Number, Help: "runs that a run spawned which are at work at once (default: 8)", each: positive},
 		{Name: "stop_on_tool", Type: Words, Help: "tools whose call ends a run"},
@@ -143,11 +145,11 @@ func Keys() []Key {
 		{Name: "agents.*.tools", Type: Words, Help: "its tools", grants: always},
 		{Name: "agents.*.tool_calls", Choices: toolCalls, Help: "how the tool calls of one turn run"},
 		{Name: "agents.*.caps", Type: Words, Help: "globs of what its runs may do (default: what who spawns it may)", grants: always},
-		{Name: "agents.*.max_turns", Type: Number, Help: "model calls a run of it may make"},
-		{Name: "agents.*.max_tokens", Type: Number, Help: "tokens a run of it may use"},
-		{Name: "agents.*.max_spend", Type: Dollars, Help: "dollars a run of it may spend"},
-		{Name: "agents.*.max_spawns", Type: Number, Help: "runs that a run of it may spawn"},
-		{Name: "agents.*.max_depth", Type: Number, Help: "generations of runs that may be below a run of it"},
+		{Name: "agents.*.max_turns", Type: Bound, Help: "model calls a run of it may make"},
+		{Name: "agents.*.max_tokens", Type: Bound, Help: "tokens a run of it may use"},
+		{Name: "agents.*.max_spend", Type: Allowance, Help: "dollars a run of it may spend"},
+		{Name: "agents.*.max_spawns", Type: Bound, Help: "runs that a run of it may spawn"},
+		{Name: "agents.*.max_depth", Type: Bound, Help: "generations of runs that may be below a run of it"},
 		{Name: "agents.*.max_duration", Type: Duration, Help: "how long a run of it may take"},
 		{Name: "mcp.*.command", Type: Command, Help: "command that starts an MCP server", grants: always},
 		{Name: "mcp.*.args", Type: Phrases, Help: "arguments of the command, besides", grants: always},
@@ -204,8 +206,12 @@ func (k *Key) check(text string) error {
 	switch k.Type {
 	case Number:
 		_, err = ParseNumber(text)
+	case Bound:
+		_, err = ParseBound(text)
 	case Dollars:
 		_, err = ParseDollars(text)
+	case Allowance:
+		_, err = ParseAllowance(text)
 	case Duration:
 		_, err = ParseDuration(text)
 	case Store, Path:
@@ -236,6 +242,33 @@ func ParseNumber(text string) (int, error) {
 		return 0, fmt.Errorf("%q is not a whole number from 0 on", text)
 	}
 	return n, nil
+}
+
+// None is the text of a limit that is none.
+const None = "none"
+
+// ParseBound reads a whole number from 0 on, or none, which is nil.
+func ParseBound(text string) (*int, error) {
+	if text == None {
+		return nil, nil
+	}
+	n, err := ParseNumber(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w, and not none", err)
+	}
+	return &n, nil
+}
+
+// ParseAllowance reads an amount of dollars from 0 on, or none, which is nil.
+func ParseAllowance(text string) (*selvage.Money, error) {
+	if text == None {
+		return nil, nil
+	}
+	m, err := ParseDollars(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w, and not none", err)
+	}
+	return &m, nil
 }
 
 // ParseDollars reads an amount of dollars from 0 on.
